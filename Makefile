@@ -9,7 +9,7 @@ DEV_STAMP := .venv/.installed-dev
 # Tests of what the dependencies touch, those of them that run what transformers changes most often, what they need, and
 # the packages whose pre-releases are tried.
 TOUCHED := tests/hub tests/modeling tests/metrics tests/datasets_scripts tests/training tests/test_pipelines.py \
-	tests/cli/test_remote.py tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
+	tests/cli/test_push.py tests/cli/test_plot.py tests/cli/test_data_train_evaluate.py
 CHANGING := tests/modeling/test_generation.py tests/modeling/test_generation_arguments.py tests/modeling/test_model.py \
 	tests/modeling/test_remote_code.py tests/modeling/test_renaming_law.py tests/modeling/test_search.py \
 	tests/modeling/test_tokenization.py tests/modeling/test_versions.py tests/test_auto_classes.py tests/test_pipelines.py

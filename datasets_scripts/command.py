@@ -16,7 +16,6 @@ from hf_symbinv.datasets_scripts.questions.builder import FewerRowsWarning, Rand
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
-from hf_symbinv.remote import local_copy, path_here
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
@@ -57,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     add = command.add_argument
-    add("--output", type=path_here, required=True, help="folder for Parquet files and card")
+    add("--output", type=Path, required=True, help="folder for Parquet files and card")
     tasks = "ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")
@@ -124,9 +123,9 @@ def make(options: dict[str, Any], folder: Path) -> None:
         raise OptionsError(f"--workers {workers}: must be at least 1; leave it out for one per available core")
     if way == "from":
         task = load_task(options.pop("task")) if "task" in options else None
-        source = local_copy(options.pop("from"))
+        source = Path(options.pop("from"))
         for name in {"supplement", "extend"} & set(options):
-            options[name] = local_copy(options[name])
+            options[name] = Path(options[name])
         transforms.transform(source, folder, task, options)
     elif way == "from_text":
         task = load_task(options.get("task", RandomQuestionsConfig.task))
@@ -134,7 +133,7 @@ def make(options: dict[str, Any], folder: Path) -> None:
     elif way == "grid":
         del options["grid"]
         if "novel" in options:
-            options["novel"] = tuple(str(local_copy(data)) for data in options["novel"])
+            options["novel"] = tuple(str(Path(data)) for data in options["novel"])
         prepare(QuestionGridConfig(name="grid", **options), folder, workers, memory=memory)
     else:
         prepare(RandomQuestionsConfig(name="custom", **options), folder, workers, memory=memory)

@@ -16,7 +16,6 @@ from hf_symbinv.datasets_scripts.storage import MARKER, require_whole
 from hf_symbinv.errors import UserError, first_line, hub_failure, nearest
 from hf_symbinv.files import read_object
 from hf_symbinv.hub.cards.facts import repository_of
-from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import PAIRS
 
 
@@ -29,7 +28,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
         task: Name of the task, or its file; or `pairs`, for a user's own texts.
         options: Fields of `RandomQuestionsConfig`, such as `num_symbols`, `max_size` and `rows`; for `pairs` those of
             `PairsOptions`.
-        source: A folder that `symbinv data` wrote, here or at an address such as `s3://bucket/folder`; or a repository
+        source: A folder that `symbinv data` wrote; or a repository
             on the Hub, OWNER/NAME, or one of several data sets in it, OWNER/NAME/CONFIG. None to build the data set.
             For `pairs` it takes the place of the option `pairs`.
 
@@ -60,7 +59,7 @@ def load_data(task: str, options: Mapping[str, Any], source: str | None = None) 
 
 def _load(source: str) -> LoadedData:
     """The splits in a folder or a repository."""
-    folder = local_copy(source)
+    folder = Path(source)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
         made = _made_with(folder)

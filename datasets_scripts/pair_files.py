@@ -17,7 +17,6 @@ from hf_symbinv.datasets_scripts.splits import quiet
 from hf_symbinv.datasets_scripts.storage import read_rows, require_whole
 from hf_symbinv.errors import hub_failure, nearest
 from hf_symbinv.files import decoded, kind_of, reading, said_separator, separator_of
-from hf_symbinv.remote import local_copy
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 # Names of columns that are taken if none are given, the first pair that the data have.
@@ -46,10 +45,10 @@ def read_pairs(
 ) -> tuple[dict[str, list[Row]], tuple[str, str]]:
     """The rows of each split of the data, `train` if they have none; and the names of the two columns.
 
-    The source is a file of one of `SUFFIXES` or a folder of such files, here or at an address such as
-    `s3://bucket/folder`; or OWNER/NAME on the Hub, which may have a `config`.
+    The source is a file of one of `SUFFIXES` or a folder of such files; or OWNER/NAME on the Hub,
+    which may have a `config`.
     """
-    path = local_copy(source)
+    path = Path(source)
     if path.is_dir():
         require_whole(path)
     files = {"train": [path]} if path.is_file() else _files_of_splits(path) if config is None else {}

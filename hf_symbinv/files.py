@@ -11,14 +11,12 @@ import codecs
 import errno
 import gzip
 import hashlib
-import importlib
 import io
 import json
 import lzma
 import os
 import re
 import shutil
-import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -30,12 +28,8 @@ from hf_symbinv.errors import UserError, first_line
 
 # In a folder: file → checksum; and the card, which lists those of data.
 SUMS, CARD = "sha256.json", "README.md"
-# Characters of a file's name, at most, on the file systems of Linux.
-LONGEST_NAME = 256
-
-
 # Endings of compressed files, in any case.
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -53,18 +47,11 @@ def kind_of(name: str | Path) -> str:
 def reading(path: Path, error: type[UserError] = DamagedFileError) -> Iterator[BinaryIO]:
     """The bytes of a file, decompressed as its ending says; `error` for one that is damaged."""
     ending = path.suffix.lower()
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    broken: tuple[type[Exception], ...] = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-    if ending == ".zst":
-        zstd = importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-        openers[ending], broken = zstd.open, (*broken, zstd.ZstdError)
     try:
-        with openers.get(ending, open)(path, "rb") as file:
+        with COMPRESSED.get(ending, open)(path, "rb") as file:
             yield cast(BinaryIO, file)
-    except broken as reason:
-        raise error(f"{path}: damaged ({first_line(reason)}); compress it again") from None
-    except OSError as reason:
-        if ending not in openers or reason.errno is not None:
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as reason:
+        if ending not in COMPRESSED or getattr(reason, "errno", None) is not None:  # of the system, not of the file
             raise
         raise error(f"{path}: damaged ({first_line(reason)}); compress it again") from None
 
@@ -175,7 +162,7 @@ def damage_of(folder: Path) -> str | None:
         return f"{folder / SUMS}: damaged"
     for name, checksum in sums.items():
         if not os.path.isfile(folder / name):
-            return f"{folder / name}: is missing" if len(name) < LONGEST_NAME else f"{folder / SUMS}: damaged"
+            return f"{folder / name}: is missing"
         if sha256(folder / name) != checksum:
             return f"{folder / name}: damaged (its checksum is not the one in {SUMS})"
     return None

@@ -80,7 +80,6 @@ A command that is interrupted goes on when it is repeated.
 
 def parser() -> argparse.ArgumentParser:
     """The options of `python -m papers`."""
-    from hf_symbinv.remote import path_here
     from papers.harness.scales import GPU, SCALES
 
     command = argparse.ArgumentParser(
@@ -93,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--list", action="store_true", help="list the tables")
     command.add_argument("--scale", choices=(*SCALES, GPU), default="smoke", help="how large (default: %(default)s)")
     command.add_argument(
-        "--output", type=path_here, default=Path("runs/papers"), metavar="FOLDER",
+        "--output", type=Path, default=Path("runs/papers"), metavar="FOLDER",
         help="for data, runs, results and tables (default: %(default)s)",
     )  # fmt: skip
     command.add_argument("--seeds", type=trainings, default=1, metavar="N", help="trainings of each model (default: 1)")

@@ -16,7 +16,6 @@ from hf_symbinv.datasets_scripts.storage import Pair, publish, read_pairs
 from hf_symbinv.errors import first_line
 from hf_symbinv.files import COMPRESSED
 from hf_symbinv.hub.cards.dataset import UNKNOWN, Origin
-from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 
 # How the releases call the files of a data set.
@@ -80,8 +79,8 @@ def split_files(folder: Path) -> dict[str, Path]:
 
 
 def local_path(source: str) -> Path:
-    """Where a source lies; a folder on the Hub or at an address is downloaded."""
-    path, hub = local_copy(source), ON_THE_HUB.fullmatch(source)
+    """Where a source lies; a folder on the Hub is downloaded."""
+    path, hub = Path(source), ON_THE_HUB.fullmatch(source)
     if path.exists():
         return path
     if hub is None:

@@ -27,7 +27,6 @@ KINDS: dict[str, type | tuple[type, ...]] = {
     "found_by": (str, type(None)),
     "subset": list,
     "minimal": bool,
-    "shortest": bool,
 }
 # Seconds for a second opinion on a proof, which may go on for ever. Our choice.
 SECOND_OPINION = 2.0
@@ -46,7 +45,6 @@ class Certificate(NamedTuple):
         witness: Of a satisfiable question.
         subset: Names of properties that no trace satisfies together, of an unsatisfiable one.
         minimal: Without any one of them, one does.
-        shortest: No witness has fewer steps, prefix and cycle together.
     """
 
     specification: Specification
@@ -54,7 +52,6 @@ class Certificate(NamedTuple):
     witness: Trace | None
     subset: tuple[str, ...]
     minimal: bool
-    shortest: bool = False
 
 
 def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
@@ -74,7 +71,6 @@ def certify(answer: Answer, portfolio: Portfolio) -> dict[str, Any]:
         "result": answer.result,
         "witness": None if answer.witness is None else witness_text(specification, answer.witness),
         **in_json(answer),
-        "shortest": answer.shortest,
         "versions": versions,
     }
 
@@ -133,8 +129,7 @@ def read_certificate(path: Path) -> Certificate:
         wrong = f"subset: no property is called {unknown[0]!r}" if unknown else result
         raise CertificateError(f"{path}: {wrong}; {AGAIN}")
     require_evidence(path, content["result"], witness is not None, bool(subset))
-    shortest = content["shortest"] and witness is not None
-    return Certificate(specification, content["result"], witness, tuple(subset), content["minimal"], shortest)
+    return Certificate(specification, content["result"], witness, tuple(subset), content["minimal"])
 
 
 def require_evidence(path: Path, result: str, has_witness: bool, has_subset: bool) -> None:
@@ -147,27 +142,24 @@ def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[
     """What checkers say of a certificate's claim now; nothing of what it says of its checks is believed.
 
     Returns:
-        For a witness, the verdicts of both checkers; and `not the shortest`, if there is a shorter one against what it
-        says, or what stopped the search for one. For a subset, what each exact member finds: `unsatisfiable`,
+        For a witness, the verdicts of both checkers. For a subset, what each exact member finds: `unsatisfiable`,
         `satisfiable`, or that it reached its limit; and `not minimal`, if fewer properties are enough against what it
         says. None for `unknown`.
     """
     specification = certificate.specification
     if certificate.witness is not None:
-        checks = portfolio.check(specification.conjuncts(), certificate.witness)
-        return (*checks, _shorter(certificate, certificate.witness, portfolio)) if certificate.shortest else checks
+        return portfolio.check(specification.conjuncts(), certificate.witness)
     if certificate.result == "unknown":
         return ()
     found: list[Check] = []
     conjuncts = specification.only(certificate.subset).conjuncts()
-    for name, member in MEMBERS.items():
-        if member.is_unsatisfiable is not None:
-            limit = {} if name == "spot" else {"limit": SECOND_OPINION}
-            outcome = portfolio.prove(conjuncts, name, **limit)
-            if outcome.status == "done":
-                found.append(Check(name, "unsatisfiable" if outcome.value else "satisfiable", outcome.seconds))
-            else:
-                found.append(Check(name, outcome.status, outcome.seconds, outcome.value))
+    for name in MEMBERS:
+        limit = {} if name == "spot" else {"limit": SECOND_OPINION}
+        outcome = portfolio.prove(conjuncts, name, **limit)
+        if outcome.status == "done":
+            found.append(Check(name, "unsatisfiable" if outcome.value else "satisfiable", outcome.seconds))
+        else:
+            found.append(Check(name, outcome.status, outcome.seconds, outcome.value))
     if certificate.minimal and len(certificate.subset) > 1:
         kept, _ = portfolio.minimal_subset(
             specification.only(certificate.subset), range(len(certificate.subset)), "spot"
@@ -175,23 +167,6 @@ def verify_certificate(certificate: Certificate, portfolio: Portfolio) -> tuple[
         if kept != certificate.subset:
             found.append(Check("spot", "not minimal", 0.0, f"{', '.join(kept)} contradict each other already"))
     return tuple(found)
-
-
-def _shorter(certificate: Certificate, witness: Trace, portfolio: Portfolio) -> Check:
-    """What the search for a shorter witness says of one that is called the shortest: `correct` if there is none."""
-    outcome = portfolio.run("bounded", MEMBERS["bounded"].find_shortest, certificate.specification.conjuncts())
-    if outcome.status != "done":
-        return Check("bounded", outcome.status, outcome.seconds, str(outcome.value))
-    shortest = outcome.value.witness
-    if shortest is None:
-        return Check("bounded", "error", outcome.seconds, outcome.value.how)
-    if _steps(shortest) < _steps(witness):
-        return Check("bounded", "not the shortest", outcome.seconds, trace_to_infix(shortest))
-    return Check("bounded", "correct", outcome.seconds)
-
-
-def _steps(trace: Trace) -> int:
-    return len(trace.prefix) + len(trace.cycle)
 
 
 def confirmed(has_witness: bool, checks: tuple[Check, ...]) -> bool:

@@ -19,14 +19,12 @@ class Finding(NamedTuple):
         unsatisfiable: It has proved that no trace does.
         core: Then, places of conjuncts that no trace satisfies together; None for all of them.
         how: The size of its work, for people, such as `automaton of 5 states`.
-        shortest: It has proved that no witness has fewer steps.
     """
 
     witness: Trace | None
     unsatisfiable: bool
     core: tuple[int, ...] | None
     how: str
-    shortest: bool = False
 
 
 def settled(formula: Formula, trace: Trace) -> Trace | None:

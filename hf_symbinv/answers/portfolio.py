@@ -42,20 +42,18 @@ class Member(NamedTuple):
         find: Conjuncts → what it finds.
         load: What that process imports first; this does not count.
         delay: Seconds of work that those before it get. Our choice: Spot needs less for nearly all of our collection.
-        is_unsatisfiable: Whether no trace satisfies the conjuncts; None if it cannot tell.
-        find_shortest: What it does where the shortest witness is wanted; None if it has no proof that it is.
+        is_unsatisfiable: Whether no trace satisfies the conjuncts.
     """
 
     find: Callable[[tuple[Formula, ...]], Finding]
     load: Callable[[], object]
     delay: float
-    is_unsatisfiable: Callable[[tuple[Formula, ...]], bool] | None = None
-    find_shortest: Callable[[tuple[Formula, ...]], Finding] | None = None
+    is_unsatisfiable: Callable[[tuple[Formula, ...]], bool]
 
 
 MEMBERS = {
-    "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable, automata.find),
-    "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable, unrolling.find_shortest),
+    "spot": Member(automata.find, load_spot, 0.0, automata.is_unsatisfiable),
+    "bounded": Member(unrolling.find, unrolling.load_solver, 0.2, unrolling.is_unsatisfiable),
 }
 
 
@@ -93,7 +91,6 @@ class Answer:
         checks: Of the witness.
         subset: Names of properties that no trace satisfies together; empty for other results.
         minimal: Without any one of them a trace does.
-        shortest: It is proved that no witness has fewer steps, prefix and cycle together.
         tried: Who tried what, in the portfolio's order.
         seconds: From the question to the answer.
     """
@@ -105,7 +102,6 @@ class Answer:
     checks: tuple[Check, ...]
     subset: tuple[str, ...]
     minimal: bool
-    shortest: bool
     tried: tuple[Tried, ...]
     seconds: float
 
@@ -161,16 +157,13 @@ class Portfolio:
         finally:
             self._look = _nothing
 
-    def answer(self, specification: Specification, *, shortest: bool = False) -> Answer:
+    def answer(self, specification: Specification) -> Answer:
         """The first answer that was checked or proved.
-
-        With `shortest` a witness with as few steps as can be is looked for, prefix and cycle together. If the limits
-        are reached before it is proved that there is no shorter one, the answer is another.
 
         Raises:
             PoolError: If Spot's process cannot run at all, which checks witnesses.
         """
-        return _Race(self, specification, shortest).run()
+        return _Race(self, specification).run()
 
     def check(self, conjuncts: tuple[Formula, ...], trace: Trace, limit: float = math.inf) -> tuple[Check, ...]:
         """The verdicts of both checkers, Spot and the package's own, on a trace whose steps are conjunctions of
@@ -262,19 +255,15 @@ def _nothing() -> None:
 class _Race:
     """One question: the members that have begun, and what they said."""
 
-    def __init__(self, portfolio: Portfolio, specification: Specification, shortest: bool = False) -> None:
-        self.portfolio, self.specification, self.shortest = portfolio, specification, shortest
+    def __init__(self, portfolio: Portfolio, specification: Specification) -> None:
+        self.portfolio, self.specification = portfolio, specification
         self.conjuncts = specification.conjuncts()
         self.start = time.monotonic()
         self.members = {name: MEMBERS[name].find for name in portfolio._members}
-        if shortest:
-            found = {name: MEMBERS[name].find_shortest for name in portfolio._members}
-            self.members = {name: find for name, find in found.items() if find is not None}
-        elif specification.propositional and "bounded" in self.members:  # one step is all that there is to search
+        if specification.propositional and "bounded" in self.members:  # one step is all that there is to search
             self.members = {"bounded": unrolling.find}
         self.running: dict[str, Attempt] = {}
         self.tried: dict[str, Tried] = {}
-        self.longer: tuple[str, Trace, tuple[Check, ...]] | None = None  # a witness that may not be the shortest
 
     def run(self) -> Answer:
         waiting = list(self.members)
@@ -296,7 +285,7 @@ class _Race:
                         return answer
                 self.portfolio._look()
                 time.sleep(LOOK)
-            return self.answer("unknown") if self.longer is None else self.answer("satisfiable", *self.longer)
+            return self.answer("unknown")
         finally:
             self.stop()
 
@@ -324,10 +313,7 @@ class _Race:
             checks = self.portfolio.check(self.conjuncts, finding.witness, CHECK_SECONDS)
             verdicts = {check.verdict for check in checks}
             if "correct" in verdicts and not verdicts & {"incorrect", "invalid"}:
-                if not self.shortest or finding.shortest:
-                    return self.answer("satisfiable", name, finding.witness, checks, shortest=finding.shortest)
-                self.longer = (name, finding.witness, checks)
-                return None
+                return self.answer("satisfiable", name, finding.witness, checks)
             self.tried[name] = Tried(name, outcome.seconds, f"{found} that {_against(checks)} does not confirm")
         elif finding.unsatisfiable:
             self.stop()
@@ -344,12 +330,11 @@ class _Race:
         checks: tuple[Check, ...] = (),
         subset: tuple[str, ...] = (),
         minimal: bool = False,
-        shortest: bool = False,
     ) -> Answer:
         self.stop()
         tried = tuple(self.tried.get(name, Tried(name, 0.0, "not needed")) for name in self.portfolio._members)
         seconds = self.seconds()
-        return Answer(self.specification, result, witness, found_by, checks, subset, minimal, shortest, tried, seconds)
+        return Answer(self.specification, result, witness, found_by, checks, subset, minimal, tried, seconds)
 
 
 def _against(checks: tuple[Check, ...]) -> str:

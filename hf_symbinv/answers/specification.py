@@ -33,8 +33,6 @@ ALIVE = "alive"
 LONGEST_NAME = 60
 # Properties of a specification, and their operators and names together, at most. Our choice: some hundred pages.
 MOST_PROPERTIES, MOST_NODES = 10_000, 300_000
-# Triggers of a property, at most. Our choice: each is sought, and a bounded operator has some for each of its steps.
-MOST_TRIGGERS = 100
 # Characters at the end of a line that say whether its formula goes on. Our choice: bounds have some ten.
 LONGEST_END = 100
 
@@ -126,56 +124,6 @@ class Specification:
         lines = [f"{item.role} {quote(item.name)}: {item.text}" for item in kept]
         text = "\n".join(["traces finite"] * self.finite + lines)
         return Specification(text, kept, self.finite, self.propositional)
-
-    def with_triggers(self) -> Specification:
-        """The same, and properties that say that the trigger of each implication occurs; SpecificationError if there
-        are too many.
-
-        To `served: G(request -> F grant)` comes `"trigger of served": F request`, so that a trace without a request is
-        no witness. An implication counts where it stands by itself or below `&`, `G`, `X` and on the right of another
-        one, whose trigger then occurs before.
-        """
-        names = set(self.names)
-        lines = []
-        for item in self.properties:
-            found = _triggers(item.formula, self.finite)
-            if len(found) > MOST_TRIGGERS:
-                reason = f"over {MOST_TRIGGERS} triggers; ask for those that matter as properties, such as F request"
-                raise SpecificationError(f"{item.name}: {reason}")
-            for number, trigger in enumerate(found, start=1):
-                name = f"trigger {number} of {item.name}" if len(found) > 1 else f"trigger of {item.name}"
-                while name in names:
-                    name += "'"
-                names.add(name)
-                lines.append(f"property {quote(name)}: {to_infix(trigger)}")
-        if len(lines) > MOST_TRIGGERS:
-            raise SpecificationError(
-                f"{len(lines):,} triggers; at most {MOST_TRIGGERS:,} can be asked for, so split it"
-            )
-        if not lines:
-            return self
-        text = "\n".join([self.text, *lines])
-        return read_specification(text, finite=self.finite, propositional=self.propositional)
-
-
-def _triggers(formula: Formula, finite: bool) -> tuple[Formula, ...]:
-    """That each trigger of the formula's implications occurs, as formulas that hold where the formula does."""
-    found: dict[int, tuple[Formula, ...]] = {}
-    for node in formula.distinct_nodes():
-        left, right = (found[id(node.operands[place])] if node.operands else () for place in (0, -1))
-        triggers: tuple[Formula, ...] = ()
-        match node.operator:
-            case "&":
-                triggers = tuple(dict.fromkeys((*left, *right)))
-            case "->":
-                trigger = node.operands[0]
-                triggers = tuple(trigger & later for later in right) or (trigger,)
-            case "G":
-                triggers = tuple(Formula("F", (later,)) for later in right)
-            case "X":
-                triggers = tuple(~Formula("X", (~later,)) if finite else Formula("X", (later,)) for later in right)
-        found[id(node)] = triggers[: MOST_TRIGGERS + 1]
-    return found[id(formula)]
 
 
 def conjunction(formulas: tuple[Formula, ...]) -> Formula:

@@ -36,12 +36,7 @@ def load_solver() -> Any:
     return Solver
 
 
-def find_shortest(conjuncts: tuple[Formula, ...]) -> Finding:
-    """A witness with as few steps as can be, prefix and cycle together, or a proof that there is none."""
-    return find(conjuncts, shortest=True)
-
-
-def find(conjuncts: tuple[Formula, ...], shortest: bool = False) -> Finding:
+def find(conjuncts: tuple[Formula, ...]) -> Finding:
     """A witness with few steps, or a proof that there is none; without either it goes on for ever."""
     search = _Search(conjuncts)
     length = 0
@@ -50,7 +45,7 @@ def find(conjuncts: tuple[Formula, ...], shortest: bool = False) -> Finding:
         length += 1
         if length & (length - 1) == 0 and (core := search.contradiction()) is not None:
             return Finding(None, True, core, f"the first {length} steps")
-        if length > 10 and length % (length // 10) and not shortest:  # most lengths are tried in vain
+        if length > 10 and length % (length // 10):  # most lengths are tried in vain
             continue
         trace = search.lasso()
         if trace is not None:
@@ -58,7 +53,7 @@ def find(conjuncts: tuple[Formula, ...], shortest: bool = False) -> Finding:
             how = f"lassos of up to {length} steps"
             if witness is None:
                 return Finding(None, False, None, f"{how}, and one that its own formula refutes")
-            return Finding(witness, False, None, how, shortest)
+            return Finding(witness, False, None, how)
 
 
 def is_unsatisfiable(conjuncts: tuple[Formula, ...]) -> bool:

@@ -28,7 +28,6 @@ COMMANDS = {
     "card": "write a model's card from what was recorded of it",
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
     "push": "bring a model, data or a Space to the Hub",
-    "info": "show versions, recipes and checkpoints, or what is in a checkpoint",
 }
 DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import write_atomically
-from hf_symbinv.hub.cards.facts import RESULTS, CardError, ModelFacts, add_results, read_facts, read_results
+from hf_symbinv.hub.cards.facts import RESULTS, add_results, read_facts, read_results
 from hf_symbinv.hub.cards.model import model_card, write_model_card
-from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import load_task
 
 DESCRIPTION = """\
@@ -39,49 +39,36 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv card`."""
     command = command_parser("card", DESCRIPTION, EXAMPLE)
     add, data = command.add_argument, "training data on the Hub; may be repeated"
-    add("folder", type=path_here, metavar="FOLDER", help="of the model")
-    add("--results", type=path_here, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add")
+    add("folder", type=Path, metavar="FOLDER", help="of the model")
+    add("--results", type=Path, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add")
     add("--name", help="OWNER/NAME that it will have on the Hub, or a path (default: the folder's name)")
     add("--dataset", action="append", default=[], metavar="OWNER/NAME", help=data)
     add("--license", help="the Hub's name for it (default: apache-2.0, or none for others' encoders)")
     add("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
-    add("--output", type=path_here, metavar="FILE", help="write it here, and nothing into FOLDER")
-    add("--json", action="store_true", help="print one JSON object")
+    add("--output", type=Path, metavar="FILE", help="write it here, and nothing into FOLDER")
     return command
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
-    command = parser()
-    options = command.parse_args(arguments)
+    options = parser().parse_args(arguments)
     task = None if options.task is None else load_task(options.task)
-    try:
-        path, facts = _write(options, read_facts(options.folder, name=options.name, task=task))
-    except CardError as error:
-        raise UserError(str(error)) from error
-    if options.json:
-        content = {"card": str(path), "parameters": facts.parameters, "evaluations": len(facts.results)}
-        print(json.dumps({**content, "name": facts.name, "task": facts.task and facts.task.name}))
-    else:
-        number = len(facts.results)
-        print(f"{path}: {facts.name}, {facts.parameters:,} parameters, {number} evaluation{'s' * (number != 1)}")
-    return DONE
-
-
-def _write(options: argparse.Namespace, facts: ModelFacts) -> tuple[Path, ModelFacts]:
-    """Write the card, then the results that it has; the facts with these results."""
+    facts = read_facts(options.folder, name=options.name, task=task)
     new = read_results(options.results)
     for path, evaluation in zip(options.results, new, strict=False):
         known = facts.task.name if facts.task else None
         if known and evaluation.get("task", known) != known:
             raise UserError(f"{path}: of task {evaluation['task']}, and the model is for {known}; give its own results")
-    facts = ModelFacts(**{**vars(facts), "results": add_results(facts.results, new)})
+    facts = replace(facts, results=add_results(facts.results, new))
     told = {"datasets": options.dataset, "license": options.license}
     if options.output is not None:
-        write_atomically(options.output, model_card(facts, **told))
-        return options.output, facts
-    path = write_model_card(options.folder, facts, **told)
-    if new:
-        text = json.dumps(facts.results, indent=1, ensure_ascii=False)
-        write_atomically(options.folder / RESULTS, f"{text}\n")
-    return path, facts
+        path = options.output
+        write_atomically(path, model_card(facts, **told))
+    else:
+        path = write_model_card(options.folder, facts, **told)
+        if new:
+            text = json.dumps(facts.results, indent=1, ensure_ascii=False)
+            write_atomically(options.folder / RESULTS, f"{text}\n")
+    number = len(facts.results)
+    print(f"{path}: {facts.name}, {facts.parameters:,} parameters, {number} evaluation{'s' * (number != 1)}")
+    return DONE

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.cli.models import load_quietly
 from hf_symbinv.errors import UserError
-from hf_symbinv.remote import path_here
 from hf_symbinv.tasks.base import symbol_names
 
 DESCRIPTION = """\
@@ -33,18 +32,16 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv convert`."""
     command = command_parser("convert", DESCRIPTION, EXAMPLE)
     command.add_argument("source", metavar="SOURCE", help="folder, bundled name or name on the Hub")
-    command.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
+    command.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="a new folder")
     command.add_argument(
         "--aggregated", action="store_true", help="add EA blocks, without an effect before they are trained"
     )
-    command.add_argument("--json", action="store_true", help="print one JSON object")
     return command
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
-    command = parser()
-    options = command.parse_args(arguments)
+    options = parser().parse_args(arguments)
     if options.output.exists() and (not options.output.is_dir() or any(options.output.iterdir())):
         raise UserError(f"--output {options.output}: exists; name a new folder")
 
@@ -56,14 +53,7 @@ def main(arguments: Sequence[str]) -> int:
         raise UserError(f"{options.source}: {error}") from error
     save_converted(model, tokenizer, options.output, source=options.source, how=how)
     config, parameters = model.config, model.num_parameters()
-    if options.json:
-        content = {
-            "source": options.source, "output": str(options.output), "symbol_embedding": config.symbol_embedding,
-            "components": config.components, "parameters": parameters,
-        }  # fmt: skip
-        print(json.dumps(content))
-    else:
-        print(f"{options.output}: {config.symbol_embedding}, {' '.join(config.components)}, {parameters:,} parameters")
+    print(f"{options.output}: {config.symbol_embedding}, {' '.join(config.components)}, {parameters:,} parameters")
     return DONE
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
@@ -14,32 +15,27 @@ from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
 from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT
-from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import symbol_names
 
 DESCRIPTION = """\
 Answer the questions of a data set with a model, have the task's solver check
 the answers, and print the share that is verified, with its 95 % interval
 (Wilson), and how many answers got which verdict: exact is the data set's own
-answer, correct another one. With --n-best N the first candidate counts there,
-and a second table counts the questions with a verified answer among their N
-candidates: best of N. --json gives all shares with intervals, the settings, the
-times, and what `symbinv plot heatmap` draws, as one object.
+answer, correct another one. With --n-best N a second table counts the questions
+with a verified answer among N candidates: best of N. --json gives all shares,
+the settings, the times, and what `symbinv plot heatmap` draws, as one object.
 
 --alpha-covariance N renames the symbols of N questions with each number of
-symbols and prints how far answers follow, with normal 95 % intervals of the
-means. Renamings are the same tensors to a model with streams: it answers each
-question once, and its answer is renamed, unless --every-renaming is given.
+symbols and prints how far answers follow. Renamings are the same tensors to a
+model with streams: it answers each question once, and its answer is renamed,
+unless --every-renaming is given.
 
 A model of your own pairs of texts has no solver: its answers are compared with
 those of the data, and --data takes the file that it was trained on, of which
 --split test is what was held out, or another one, with --split all.
 
-What has a symbol that a model with a fixed vocabulary does not know counts as
-invalid. A model with random embeddings draws them ten times, and the draw with
-the median cross-entropy on these questions counts; --embedding-seed chooses.
-
-An evaluation that was stopped begins anew when it is repeated.
+A model with random embeddings draws them ten times, and the draw with the median
+cross-entropy on these questions counts; --embedding-seed chooses.
 
 exit codes: 0 the table is complete, 1 it is, but the task's judge raised exceptions,
 2 bad usage or input
@@ -75,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add, count = command.add_argument, at_least(1)
     add("model", nargs="?", metavar="MODEL", help=MODEL_HELP)
     add_task(command, "that of MODEL, ltl without one")
-    data = "folder that `symbinv data` wrote, or its address; OWNER/NAME[/CONFIG] on the Hub; or file of pairs"
+    data = "folder that `symbinv data` wrote; OWNER/NAME[/CONFIG] on the Hub; or file of pairs"
     add("--data", required=True, help=data)
     add("--split", default="test", help="(default: %(default)s)")
     add("--rows", type=count, default=1000, metavar="N", help="at most (default: %(default)s)")
@@ -91,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
     add("--novel", action="store_true", help=novel)
     add("--no-grammar", action="store_true", help="let the model write freely, also where answers have a grammar")
     add("--json", action="store_true", help="print one JSON object instead of the table")
-    add("--output", type=path_here, metavar="FILE", help="write the JSON object to this file too")
+    add("--output", type=Path, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
     return command
 

@@ -19,7 +19,6 @@ from hf_symbinv.cli.texts import Text, block, one_line
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import kind_of
 from hf_symbinv.logic import read_trace
-from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import LTL
 
 
@@ -31,7 +30,7 @@ def verify_evidence(options: argparse.Namespace) -> int:
 
 
 def _verify_certificate(options: argparse.Namespace, portfolio: Portfolio) -> int:
-    path = local_copy(options.pair[0])
+    path = Path(options.pair[0])
     look = _look_at_clauses if "clauses" in read_claim(path) else _look_at_specification
     seen = look(path, portfolio)
     if options.json:
@@ -77,7 +76,7 @@ def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
         if not isinstance(specification, Specification):
             raise UserError(f"{question}: clauses have no traces; give a formula or a FILE.ltl")
         if kind_of(name) in (TABLE, WAVEFORM):
-            recording = read_recording(local_copy(name), specification.symbols(), options.clock, name)
+            recording = read_recording(Path(name), specification.symbols(), options.clock, name)
         else:
             recording = _written(name, specification)
     except ValueError as error:

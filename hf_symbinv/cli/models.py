@@ -11,9 +11,7 @@ from hf_symbinv.evaluation import Checkpoint, default_checkpoint, load_checkpoin
 from hf_symbinv.evaluation.sessions import is_random, start_session
 from hf_symbinv.tasks import SymbolTask, load_task
 
-MODEL_HELP = (
-    "folder, address such as s3://bucket/folder, bundled name or name on the Hub (default: the task's bundled one)"
-)
+MODEL_HELP = "folder, bundled name or name on the Hub (default: the task's bundled one)"
 # Of a model that does not say how long its answers are.
 MAX_NEW_TOKENS = 100
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +16,6 @@ from hf_symbinv.logic import FormulaSyntaxError, read_trace
 from hf_symbinv.plotting.figures import PICTURES, save_picture
 from hf_symbinv.plotting.heatmap import draw_heatmaps
 from hf_symbinv.plotting.timeline import Timeline, draw_timeline
-from hf_symbinv.remote import path_here
 
 TABLES = (".csv", ".md")
 
@@ -68,10 +65,9 @@ steps 2 to 3 repeat for ever
 
 
 class Plot(NamedTuple):
-    """What a kind of plot gives: its table, an object for JSON, and how its pictures and files of tables are made."""
+    """What a kind of plot gives: its table, and how its pictures and files of tables are made."""
 
     table: str
-    content: dict[str, Any]
     draw: Callable[[], Any]
     files: dict[str, Callable[[], str]]
 
@@ -83,8 +79,7 @@ def parser() -> argparse.ArgumentParser:
     add("kind", choices=KINDS, help="what to draw")
     add("inputs", nargs="+", metavar="INPUT", help="files or a witness, as described above")
     files = f"picture ({', '.join(PICTURES)}) or, of heatmaps, table ({', '.join(TABLES)}) to write; may be repeated"
-    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=files)
-    add("--json", action="store_true", help="print one JSON object with the numbers instead")
+    add("--output", action="append", type=Path, default=[], metavar="FILE", help=files)
     return command
 
 
@@ -97,20 +92,13 @@ def main(arguments: Sequence[str]) -> int:
         if path.suffix not in kinds:
             command.error(f"--output {path}: unknown kind of file; end it in {', '.join(kinds)}")
         require_writable(path)
-    if options.kind != "trace":
-        for name in options.inputs:
-            try:
-                path_here(name)
-            except argparse.ArgumentTypeError as error:
-                command.error(f"argument INPUT: {error}")
     plot = KINDS[options.kind](options.inputs)
     for path in options.output:
         if path.suffix in plot.files:
             write_atomically(path, plot.files[path.suffix]())
         else:
             save_picture(plot.draw(), path)
-    content = {**plot.content, "files": list(map(str, options.output))}
-    print(json.dumps(content) if options.json else plot.table)
+    print(plot.table)
     return DONE
 
 
@@ -119,7 +107,6 @@ def heatmap(inputs: Sequence[str]) -> Plot:
     grids = [grid for path in inputs for grid in read_grids(Path(path))]
     return Plot(
         "\n\n".join(grid.table() for grid in grids),
-        {"heatmaps": [_summary(grid) for grid in grids]},
         lambda: draw_heatmaps(grids),
         {
             ".md": lambda: "\n\n".join(grid.table(markdown=True) for grid in grids) + "\n",
@@ -136,7 +123,7 @@ def trace(inputs: Sequence[str]) -> Plot:
         timeline = Timeline.of(read_trace(inputs[0]))
     except FormulaSyntaxError as error:
         raise UserError(f"witness: {error}") from error
-    return Plot(timeline.text(), {"timeline": asdict(timeline)}, lambda: draw_timeline(timeline), {})
+    return Plot(timeline.text(), lambda: draw_timeline(timeline), {})
 
 
 KINDS = {"heatmap": heatmap, "trace": trace}
@@ -158,13 +145,3 @@ def read_grids(path: Path) -> list[Grid]:
         return [Grid.from_dict(grid) for grid in (content if isinstance(content, list) else [content])]
     except GridError as error:
         raise UserError(f"{path}: {error}") from error
-
-
-def _summary(grid: Grid) -> dict[str, object]:
-    """The means of a grid; JSON has no nan."""
-    names = {"all": "all", "in training box": "inside", "outside": "outside"}
-    fields = {
-        names[name]: {key: value if value == value else None for key, value in asdict(mean).items()}
-        for name, mean in grid.means().items()
-    }
-    return {"model": grid.model, "data": grid.data, "metric": grid.metric, **fields}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
-from hf_symbinv.remote import path_here
 
 DESCRIPTION = """\
 Push a folder to the Hub, in one commit. FOLDER holds
@@ -29,8 +28,8 @@ The repository is made if there is none. Repeat a push that broke off: until it
 is done the repository stays as it was. The token is that of HF_TOKEN or of
 `hf auth login`; HF_ENDPOINT names another Hub.
 
-exit codes: 0 everything is on the Hub, or may go there; 2 bad usage or input, or nothing changed
-because the Hub did not take it
+exit codes: 0 everything is on the Hub, or may go there; 2 bad usage or input, or
+nothing changed because the Hub did not take it
 """
 
 EXAMPLE = """\
@@ -43,14 +42,13 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv push`."""
     command = command_parser("push", DESCRIPTION, EXAMPLE)
     add = command.add_argument
-    add("folder", type=path_here, metavar="FOLDER", help="what is pushed")
+    add("folder", type=Path, metavar="FOLDER", help="what is pushed")
     add("name", metavar="OWNER/NAME", help="the repository")
     add("--private", action="store_true", help="make a new repository private")
     add("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")
     more = "push these files too, such as 'plots/*'"
     add("--include", action="append", default=[], metavar="PATTERN", help=more)
     add("--dry-run", action="store_true", help="check all, list what would go, and send nothing; needs no network")
-    add("--json", action="store_true", help="print one JSON object")
     return command
 
 
@@ -66,12 +64,8 @@ def main(arguments: Sequence[str]) -> int:
         content = content_of(options.folder, options.name, options.include)
         if content.left_out:
             print(f"symbinv push: would stay here: {', '.join(content.left_out)}", file=sys.stderr)
-        if options.json:
-            paths = {"paths": sorted(content.files), "left_out": content.left_out}
-            print(json.dumps({"name": options.name, "type": content.type, **paths}))
-        else:
-            print(*sorted(content.files), sep="\n")
-            print(f"{options.name}: {content.type}, {len(content.files)} files would go")
+        print(*sorted(content.files), sep="\n")
+        print(f"{options.name}: {content.type}, {len(content.files)} files would go")
         return DONE
     logging.set_verbosity_error()  # it tells of each attempt
     if not sys.stderr.isatty():
@@ -83,10 +77,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"symbinv push: {warning}", file=sys.stderr)
     if pushed.left_out:
         print(f"symbinv push: left here: {', '.join(pushed.left_out)}", file=sys.stderr)
-    if options.json:
-        print(json.dumps({"name": options.name, **pushed._asdict()}))
-    else:
-        print(f"symbinv push: {pushed.url}", file=sys.stderr)
-        branch = "" if pushed.revision == "main" else f", branch {pushed.revision}"
-        print(f"{options.name}: {pushed.type}, {pushed.files} files{branch}")
+    print(f"symbinv push: {pushed.url}", file=sys.stderr)
+    branch = "" if pushed.revision == "main" else f", branch {pushed.revision}"
+    print(f"{options.name}: {pushed.type}, {pushed.files} files{branch}")
     return DONE

@@ -22,7 +22,7 @@ from hf_symbinv.answers import (
     certify,
 )
 from hf_symbinv.answers.certificates import witness_text
-from hf_symbinv.answers.clauses import certify_clauses, ranges, solution_lines
+from hf_symbinv.answers.clauses import certify_clauses, ranges
 from hf_symbinv.answers.traces import ENDS, finite_part, recording_of, steps_text, write_recording
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
@@ -31,7 +31,6 @@ from hf_symbinv.cli.texts import Text, add_notation, block, notation_of, one_lin
 from hf_symbinv.errors import UserError, cut
 from hf_symbinv.files import require_writable, write_atomically
 from hf_symbinv.plotting.figures import PICTURES, save_picture
-from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import LTL, TASKS
 
 # Tasks whose questions the portfolio answers where no model is named.
@@ -47,39 +46,26 @@ OF_MODELS = ("beams", "n_best", "max_new_tokens", "embedding_seed", "device", "b
 
 DESCRIPTION = """\
 Find traces that satisfy specifications of linear temporal logic, or prove that
-there are none. A specification is a formula, a FILE.ltl with named properties,
-assumptions and guarantees (docs/engineers.md has the syntax), a FILE.ltlf of
-such on finite traces, or a FILE.tlsf in the basic form of TLSF; its witness is a
-lasso trace: steps, then a cycle that repeats for ever. Each line of standard
-input is answered at once.
+there are none. A specification is a formula, a FILE.ltl with named properties, a
+FILE.ltlf of such on finite traces, or a FILE.tlsf; docs/engineers.md has the
+syntax. A witness is a lasso trace: steps, then a cycle that repeats for ever.
+With --task prop formulas are propositional, and the witness is an assignment;
+FILE.cnf has clauses in DIMACS format.
 
-Two solvers try, each in a process with limits of time and memory. The first
-answer that was checked or proved wins:
-
-  spot     automata: a witness, or a proof that there is none
-  bounded  a SAT solver on lassos of growing length: likewise, for some proofs
-
-Two checkers look at each witness, Spot and one of this package. The verdict is
-`correct`, and says so if one of them did not finish; `unsatisfiable`, with a
+Two solvers try, and the first answer that was checked or proved wins: `spot`
+with automata, `bounded` with a SAT solver on lassos of growing length. Two
+checkers look at each witness. The verdict is `correct`; `unsatisfiable`, with a
 minimal set of properties that contradict each other; or `unknown`.
-
-With --task prop formulas are propositional, with & | ! xor <-> ->; the witness
-is an assignment of some symbols that makes them true whatever the others are.
-FILE.cnf has clauses in DIMACS format. A SAT solver answers both.
 
 With --json each question gives its certificate on a line, which `symbinv
 verify` checks again; or, for a question that cannot be read, the question and
 error. --output writes the certificate (.json), the witness for a waveform
 viewer (.vcd) or a spreadsheet (.csv), or its picture (.png, .svg, .pdf).
 
-With --model or another task a model answers alone: --task ltl-operators reads all
-operators as they are, copy strings, and pairs texts like those of the data that
-the model was trained on; its answers are unchecked, because there is no solver.
-Any names may be used. If no candidate is verified, the most likely one is shown
-with its verdict: the model missed an answer, or there is none. --n-best tries
-more. With --json each question gives one object on a line: question and answer
-under the names of the task's data sets, verdict, seconds, message (why the
-answer is not verified) and, with --n-best, candidates.
+With --model or another task (ltl-operators, copy, pairs, FILE.py) a model
+answers alone, and the task's solver, if there is one, checks. If no candidate is
+verified, the most likely one is shown with its verdict: the model missed an
+answer, or there is none.
 
 exit codes: 0 every question has an answer that was checked or proved, or an
 answer where there is no solver, 1 some have none, 2 bad usage or a question that
@@ -113,18 +99,11 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="print one JSON object per question and line")
     add = command.add_argument_group("specifications").add_argument
     add("--finite", action="store_true", help="formulas speak of finite traces (LTLf)")
-    trigger = (
-        "ask for a trace in which the trigger of each implication occurs, as the request of `G(request -> F grant)`"
-    )
-    add("--non-vacuous", action="store_true", help=trigger)
-    add("--shortest", action="store_true", help="ask for a trace of as few steps as can be, prefix and cycle together")
     add("--explain", action="store_true", help="say who tried what for how long, and who checked")
     members = "leave out spot or bounded"
     add("--without", action="append", default=[], choices=MEMBERS, metavar="MEMBER", help=members)
     output = f"write the answer to one question: {', '.join(KINDS_OF_FILES)}; may be repeated"
-    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=output)
-    dimacs = "print the answer to a FILE.cnf as SAT solvers do, in lines that begin with s and v"
-    add("--dimacs", action="store_true", help=dimacs)
+    add("--output", action="append", type=Path, default=[], metavar="FILE", help=output)
     model = "have a model answer alone: folder, bundled name or name on the Hub (default but for ltl and prop: bundled)"
     command.add_argument("--model", help=model)
     add_decoding(command)
@@ -142,7 +121,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.questions == ["-"]:
         options.questions, options.file = [], options.file or "-"
     if options.model is not None or options.task not in (None, *PORTFOLIOS):
-        for name in ("finite", "non_vacuous", "shortest", "explain", "without", "dimacs", "output"):
+        for name in ("finite", "explain", "without", "output"):
             if getattr(options, name) != command.get_default(name):
                 option = name.replace("_", "-")
                 command.error(f"--{option}: a model that answers alone does not take it; leave out --model")
@@ -164,11 +143,8 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
         require_writable(path)
     task = TASKS[options.task or LTL.name]
     notation = notation_of(command, options, task)
-    for name in ("finite", "shortest"):
-        if task is not LTL and getattr(options, name):
-            command.error(f"--{name}: a propositional formula has no traces; leave out --task {task.name}")
-    if options.dimacs and options.json:
-        command.error("--dimacs: leave it out, or --json")
+    if task is not LTL and options.finite:
+        command.error(f"--finite: a propositional formula has no traces; leave out --task {task.name}")
     if options.output and len(options.questions) != 1:
         command.error(f"--output {options.output[0]}: the answer to one question is written; give one as an argument")
     members = [name for name in MEMBERS if name not in options.without]
@@ -177,8 +153,6 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
         for item in read_items("formula", options.questions, options.file):
             try:
                 question = read_question(item, task, notation, options.finite)
-                if options.non_vacuous and isinstance(question, Specification):
-                    question = question.with_triggers()
                 _require_options(question, options)
             except ValueError as error:
                 _refuse(item, error, options.json)
@@ -189,11 +163,9 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
                 if isinstance(question, Clauses):
                     answer = answer_clauses(question, portfolio)
                 else:
-                    answer = portfolio.answer(question, shortest=options.shortest)
+                    answer = portfolio.answer(question)
             if options.json:
                 print(json.dumps(_certificate(answer, portfolio)), flush=True)
-            elif options.dimacs and isinstance(answer, ClausesAnswer):
-                print("\n".join(solution_lines(answer)), flush=True)
             else:
                 print(block(item.text, _rows(answer, options)), flush=True)
             # After the answer, so that a file that cannot be written does not cost it; certificates can be always.
@@ -229,11 +201,9 @@ def _require_options(question: Specification | Clauses, options: argparse.Namesp
     Raises:
         UserError: If they do not.
     """
-    if options.dimacs and not isinstance(question, Clauses):
-        raise UserError("--dimacs is for a FILE.cnf alone; leave it out")
     if isinstance(question, Clauses) or question.propositional:
-        if isinstance(question, Clauses) and (options.finite or options.shortest or options.non_vacuous):
-            raise UserError("clauses have no traces; leave out --finite, --shortest and --non-vacuous")
+        if isinstance(question, Clauses) and options.finite:
+            raise UserError("clauses have no traces; leave out --finite")
         for path in options.output:
             if path.suffix != CERTIFICATE:
                 raise UserError(f"--output {path}: an assignment is written as .json only")
@@ -255,7 +225,7 @@ def _rows(answer: Answer | ClausesAnswer, options: argparse.Namespace) -> list[t
     """What is shown of an answer to people, below the question."""
     is_trace = isinstance(answer, Answer) and not answer.specification.propositional
     rows = [("witness" if is_trace else "assignment", _witness(answer))]
-    rows.append(("verdict", _verdict(answer, options.shortest)))
+    rows.append(("verdict", _verdict(answer)))
     if options.explain:
         for tried in answer.tried:
             seconds = f"{tried.seconds:.3f} s  " if tried.seconds else ""
@@ -277,21 +247,16 @@ def _witness(answer: Answer | ClausesAnswer) -> str:
     return witness_text(answer.specification, answer.witness) or "none needed"
 
 
-def _verdict(answer: Answer | ClausesAnswer, shortest: bool = False) -> str:
+def _verdict(answer: Answer | ClausesAnswer) -> str:
     if answer.result == "unknown":
         return "unknown: no solver has an answer within its limits; --timeout and --memory give it more"
     if answer.result == "satisfiable":
-        told = "correct"
-        if shortest and isinstance(answer, Answer):
-            told = (
-                "correct, and no trace has fewer steps" if answer.shortest else "correct, and perhaps not the shortest"
-            )
         missing = [
             f"{check.checker} did not check it: {check.message}"
             for check in answer.checks
             if check.verdict != "correct"
         ]
-        return "; ".join([told, *missing])
+        return "; ".join(["correct", *missing])
     proof = f"unsatisfiable, as {answer.found_by} proves"
     count = len(answer.question.clauses if isinstance(answer, ClausesAnswer) else answer.specification.properties)
     if count == 1:

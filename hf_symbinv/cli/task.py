@@ -11,7 +11,6 @@ from pathlib import Path
 from hf_symbinv.cli import DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import TIMEOUT, at_least, command_parser, gigabytes, seconds
 from hf_symbinv.errors import UserError
-from hf_symbinv.remote import path_here
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import check_task, load_task, new_task
 
@@ -74,10 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     if action == "new":
         if given:
             command.error(f"--{next(iter(given)).replace('_', '-')}: only with check")
-        try:
-            return _new(path_here(file))
-        except argparse.ArgumentTypeError as error:
-            command.error(f"argument FILE.py: {error}")
+        return _new(Path(file))
     return _check(file, given)
 
 

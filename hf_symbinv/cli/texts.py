@@ -6,11 +6,11 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import encoding_of, reading
-from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 
 # Our choice: 5,000 tokens with names of 200 characters.
@@ -63,7 +63,7 @@ def read_items(kind: str, arguments: Sequence[str], file: str | None) -> Iterato
             raise UserError(f"no {kind}: give one as an argument, many with --file, or through a pipe")
         yield from _lines("standard input", sys.stdin.buffer, kind)
     else:
-        with reading(local_copy(str(file)), UserError) as opened:
+        with reading(Path(str(file)), UserError) as opened:
             yield from _lines(str(file), opened, kind)
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import command_parser, minutes
 from hf_symbinv.errors import UserError
-from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import PAIRS
 
 if TYPE_CHECKING:
@@ -25,36 +24,23 @@ PAIRS_RECIPE = "pairs-small"
 DESCRIPTION = """\
 Train a model by a recipe. The output folder gets the model, its tokenizer,
 checkpoints and run.json. Started again with the same folder, a run goes on from
-its last checkpoint. Prints the results as one JSON object, and on stderr a
-sentence on them and the commands that ask and measure the model.
-
-With --max-minutes a run stops in time, after a step and with a checkpoint, and
-goes on when the command is repeated, until it is done: in pieces of any length,
-it ends with the weights of a run in one.
-
-A run goes on for longer in its folder if trainer.max_steps is raised. From there
-the learning rate is that of the schedule over all steps.
+its last checkpoint, for longer if trainer.max_steps is raised, and after
+--max-minutes. Prints the results as one JSON object.
 
 With start=FOLDER a run trains on a model that there is, such as one of `symbinv
-convert` or a bundled one, start=ltl-small: its architecture stays, and the recipe
-gives the rest. Of the model, only dropout and the like may be set, such as
-model.dropout=0.2.
+convert` or a bundled one, start=ltl-small.
 
 With --pairs a model learns from your own pairs of texts: a file (.jsonl, .json,
 .csv, .tsv or .parquet), a folder of files or OWNER/NAME on the Hub, and with
---symbols a regular expression that says what a symbol is. Every other word is a
-base word, learned from the training rows. Questions are split so that no renaming
-of a training question is in validation or test, and what is left out is counted.
-In the end the model is measured on the test questions. The recipe is pairs-small
-if none is named, and the options are its data.pairs, data.symbols and so on.
+--symbols a regular expression that says what a symbol is. Questions are split so
+that no renaming of a training question is in validation or test.
 
   symbinv train --pairs pairs.jsonl --symbols '[a-z_]\\w*' --output runs/own
   symbinv train ltl-smoke --output runs/smoke
   symbinv train ltl-smoke --output runs/smoke trainer.max_steps=300
   symbinv train ltl-paper --output runs/paper --data data/ltl trainer.bf16=true
-  accelerate launch --multi_gpu -m hf_symbinv.cli train ltl-paper --output runs/p
-  symbinv convert runs/baseline --output runs/converted
   symbinv train ltl-paper --output runs/tuned start=runs/converted
+  accelerate launch --multi_gpu -m hf_symbinv.cli train ltl-paper --output runs/p
 
 exit codes: 0 the model is trained, 2 bad usage or input, 3 time was up: repeat
 the command to go on
@@ -87,8 +73,8 @@ def parser() -> argparse.ArgumentParser:
     add = command.add_argument
     add("recipe", nargs="?", metavar="RECIPE", help="a recipe's name or YAML file")
     add("overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="other values, such as trainer.max_steps=100")
-    add("--output", type=path_here, help="folder for the model, its checkpoints and run.json")
-    data = "the data set: a folder, an address, or OWNER/NAME or OWNER/NAME/CONFIG on the Hub (default: the recipe's)"
+    add("--output", type=Path, help="folder for the model, its checkpoints and run.json")
+    data = "the data set: a folder, or OWNER/NAME or OWNER/NAME/CONFIG on the Hub (default: the recipe's)"
     add("--data", help=data)
     stop = "stop after the first step that ends later than this, counted from when the data are there"
     add("--max-minutes", type=minutes, metavar="MINUTES", help=stop)

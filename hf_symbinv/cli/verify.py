@@ -23,29 +23,23 @@ AT_ONCE = 1000
 
 DESCRIPTION = """\
 Have the task's solver check answers. An LTL witness is correct if every word
-that it stands for satisfies the formula; it is written in infix,
-`request; grant; cycle{1}`, or in prefix notation, `a;b;{1}`. An assignment is
-correct if it makes the formula true whatever the other symbols are; it is
-written `a=1, b=0` or in prefix notation, `a1b0`. In a file, question and answer
-stand on one line with a tab between them, or on two lines.
+that it stands for satisfies the formula; it is written `request; grant; cycle{1}`
+or, in prefix notation, `a;b;{1}`. An assignment is correct if it makes the
+formula true whatever the other symbols are; it is written `a=1, b=0` or `a1b0`.
+In a file, question and answer stand on one line with a tab between them, or on
+two lines.
 
 A CERTIFICATE.json that `symbinv solve --output` wrote is checked again, by Spot
 and by the package's own checker; what it says of its checks is not believed.
 
 A FILE.ltl takes the place of a formula, and each of its properties is checked.
-A finite trace ends with `, and ends`, as `symbinv solve --finite` writes it. A
-trace may be one that a simulator recorded, as TRACE.vcd or TRACE.csv. A
+A trace may be one that a simulator recorded, as TRACE.vcd or TRACE.csv. A
 recording without a cycle is the beginning of a trace: a property is `correct`
 if it holds however the trace goes on, `incorrect` if it cannot hold any more,
 and else `open`.
 
 Verdicts: correct, incorrect, invalid (no answer of the task, or a trace that
 denotes no word), timeout, error (the solver failed).
-
-With --json each pair gives one object on a line: question and answer under the
-names that the task's data sets give them (formula and witness, formula and
-assignment, string and copy), verdict, seconds and message; or, for a question
-that cannot be read, question, answer and error.
 
 exit codes: 0 every answer is correct, 1 some are not, 2 bad usage or a question
 that cannot be read

@@ -14,7 +14,6 @@ from hf_symbinv.evaluation.checkpoints import (
     checkpoint,
     default_checkpoint,
     load_checkpoint,
-    load_other_model,
 )
 from hf_symbinv.evaluation.report import (
     DataError,
@@ -45,7 +44,6 @@ __all__ = [
     "default_checkpoint",
     "evaluate_checkpoint",
     "load_checkpoint",
-    "load_other_model",
     "load_questions",
     "median_session",
     "read_question",

@@ -12,7 +12,6 @@ from hf_symbinv.auto_classes import AUTO_CLASSES, register_auto_classes
 from hf_symbinv.errors import UserError, first_line, hub_failure, in_short
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub.cards.records import Generation
-from hf_symbinv.remote import is_remote, local_copy
 from hf_symbinv.tasks import SymbolTask, TaskError, symbol_names, task_of_tokenizer
 from hf_symbinv.values import is_kind, require_kinds
 
@@ -71,7 +70,7 @@ class Checkpoint:
 
 
 def checkpoint(name: str) -> str:
-    """The folder of a checkpoint that comes with the package, such as `ltl-base`; `symbinv info` lists them.
+    """The folder of a checkpoint that comes with the package, such as `ltl-base`.
 
         AutoModelForSeq2SeqLM.from_pretrained(hf_symbinv.checkpoint("ltl-base"))
 
@@ -103,7 +102,7 @@ def load_checkpoint(name: str = "ltl-base", device: str | None = None, task: Sym
     """Load a checkpoint and make sure that it is whole.
 
     Args:
-        name: A folder, here or at an address such as `s3://bucket/folder`; the name of a bundled checkpoint; or
+        name: A folder; the name of a bundled checkpoint; or
             OWNER/NAME on the Hub.
         device: Such as `cpu` or `cuda:1`; None for the first GPU, or the CPU where there is none.
         task: What it must be for; None for the task that has its base tokens.
@@ -147,16 +146,6 @@ def load_checkpoint(name: str = "ltl-base", device: str | None = None, task: Sym
         raise _unreadable(name, "tokenizer", error) from error
     task = checked_task(name, tokenizer, model, task)
     return Checkpoint(name, folder, model.to(target).eval(), tokenizer, task)
-
-
-def load_other_model(name: str) -> tuple[Path | None, PreTrainedModel] | None:
-    """The folder and the model of one of `KINDS`, on the CPU, or None; arguments and errors as `load_checkpoint`."""
-    folder = _folder(name)
-    source = str(folder or name)
-    config = _configuration(name, source)
-    if kind_of(config) is None:
-        return None
-    return folder, _weights(name, source, config, config["architectures"][0]).eval()
 
 
 def kind_of(config: Mapping[str, Any]) -> Kind | None:
@@ -262,7 +251,7 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
 
 def _folder(name: str) -> Path | None:
     """The folder of a checkpoint; None if it can only be on the Hub."""
-    path = local_copy(name)
+    path = Path(name)
     if name and path.is_dir():
         if not (path / "config.json").exists():
             raise CheckpointError(f"{name}: has no config.json; pass the folder that a checkpoint was saved in")
@@ -302,6 +291,6 @@ def _unreadable(name: str, part: str, error: Exception) -> Exception:
     failure = hub_failure(error, name)
     if failure is not None:
         return CheckpointError(f"{name}: no such folder, and {failure.removeprefix(f'{name}: ')}")
-    is_here = Path(name).is_dir() or is_remote(name) or name in bundled_checkpoints()
+    is_here = Path(name).is_dir() or name in bundled_checkpoints()
     where = "" if is_here else "no such folder, and from the Hub "
     return CheckpointError(f"{name}: {where}its {part} cannot be read ({first_line(error)}); {AGAIN}")

@@ -29,7 +29,6 @@ from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT, Words, measure_al
 from hf_symbinv.metrics.edit_distance import edit_distance
 from hf_symbinv.metrics.intervals import mean_interval, wilson_interval
 from hf_symbinv.metrics.verdicts import VERDICTS
-from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import PAIRS, PairsTask, SymbolTask
 from hf_symbinv.tasks.base import OTHERWISE
 from hf_symbinv.training.scoring import score_answers
@@ -163,7 +162,7 @@ def load_questions(task: SymbolTask, data: str, split: str, rows: int | None = N
     """The first rows of a split as questions.
 
     Args:
-        data: A folder that `symbinv data` wrote, here or at an address such as `s3://bucket/folder`; or a data set on
+        data: A folder that `symbinv data` wrote; or a data set on
             the Hub, OWNER/NAME or OWNER/NAME/CONFIG; with the columns `task.columns`. For a user's own texts also a
             file.
         split: Its name; for a user's own texts as `held_out_rows` takes it.
@@ -210,7 +209,7 @@ def _rows(data: str, split: str, rows: int | None) -> list[dict[str, Any]]:
     from hf_symbinv.datasets_scripts.splits import quiet
     from hf_symbinv.datasets_scripts.storage import require_whole
 
-    folder = local_copy(data)
+    folder = Path(data)
     if folder.is_dir():
         refuse_folders_of_data_sets(folder)
         require_whole(folder)

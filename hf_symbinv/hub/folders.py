@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +11,10 @@ from hf_symbinv.files import read_object, require_listed, require_sums
 from hf_symbinv.hub.cards.facts import MODEL_TYPES
 from hf_symbinv.hub.gate import PushError, check_files, chosen_files
 
-CARD, CONFIG, TOKENIZER_CONFIG = "README.md", "config.json", "tokenizer_config.json"
+CARD, CONFIG = "README.md", "config.json"
 WEIGHTS, DATA = "*.safetensors", "data/*.parquet"
 INDEX = "model.safetensors.index.json"
 AGAIN = "save the model again"
-# How code that travels with a checkpoint names the rest of it.
-SIBLING = re.compile(r"^from \.(\w+) import", re.MULTILINE)
 
 RepoType = Literal["model", "dataset", "space"]
 
@@ -74,7 +71,7 @@ def _model(folder: Path, include: Sequence[str]) -> Content:
             "and save it again with save_pretrained, which brings its code along"
         )
     _check_weights(folder)
-    files, left_out = chosen_files(folder, "model", _named_code(folder), include)
+    files, left_out = chosen_files(folder, "model", include)
     return Content("model", files, left_out, replaces=(WEIGHTS, INDEX))
 
 
@@ -89,37 +86,18 @@ def _check_weights(folder: Path) -> None:
     require_sums(folder, PushError)
 
 
-def _named_code(folder: Path) -> set[str]:
-    """The names of the code that the configurations of a folder name, and of what that imports beside it."""
-    wanted = {
-        f"{reference.rpartition('--')[2].partition('.')[0]}.py": name
-        for name in (CONFIG, TOKENIZER_CONFIG)
-        if (folder / name).is_file()
-        for reference in _strings(read_object(folder / name, AGAIN, PushError).get("auto_map", {}))
-    }
-    found: set[str] = set()
-    while wanted:
-        name, origin = wanted.popitem()
-        if not (folder / name).is_file():
-            raise PushError(f"{folder}: has no {name}, which its {origin} needs; save it again")
-        found.add(name)
-        siblings = SIBLING.findall((folder / name).read_text(encoding="utf-8", errors="replace"))
-        wanted |= {f"{sibling}.py": name for sibling in siblings if f"{sibling}.py" not in found}
-    return found
-
-
 def _dataset(folder: Path, include: Sequence[str]) -> Content:
     if not (folder / CARD).is_file():
         raise PushError(f"{folder}: has no {CARD}, so it is not complete; repeat the `symbinv data` that makes it")
     require_listed(folder, PushError)
-    return Content("dataset", *chosen_files(folder, "dataset", _named_code(folder), include), replaces=(DATA,))
+    return Content("dataset", *chosen_files(folder, "dataset", include), replaces=(DATA,))
 
 
 def _space(folder: Path, card: Mapping[str, Any], include: Sequence[str]) -> Content:
     app = str(card.get("app_file", "app.py"))
     if card["sdk"] == "gradio" and not (folder / app).is_file():
         raise PushError(f"{folder}: has no {app}, which is its app; write it, or name another as app_file in {CARD}")
-    return Content("space", *chosen_files(folder, "space", [app], include), sdk=str(card["sdk"]))
+    return Content("space", *chosen_files(folder, "space", include), sdk=str(card["sdk"]))
 
 
 def _front_matter(folder: Path) -> dict[str, Any]:

@@ -26,15 +26,14 @@ _TOKENIZER = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "vocab.txt", "merges.txt", "chat_template.jinja",
 )  # fmt: skip
-# What belongs to a repository of each kind, besides code that a configuration names. Patterns of a Space hold in its
-# folders too, because an app may have any.
+# What belongs to a repository of each kind. Patterns of a Space hold in its folders too, because an app may have any.
 BELONGS: dict[str, tuple[str, ...]] = {
     "model": (
-        *_ALWAYS, *_TOKENIZER, "*.safetensors", "*.safetensors.index.json", "config.json", "generation_config.json",
-        "adapter_config.json", "run.json", "recipe.json", "conversion.json", "trainer_state.json", "results.json",
-        "*_results.json",
+        *_ALWAYS, *_TOKENIZER, "*.py", "*.safetensors", "*.safetensors.index.json", "config.json",
+        "generation_config.json", "adapter_config.json", "run.json", "recipe.json", "conversion.json",
+        "trainer_state.json", "results.json", "*_results.json",
     ),
-    "dataset": (*_ALWAYS, *_TOKENIZER, "generation.json", "data/*.parquet"),
+    "dataset": (*_ALWAYS, *_TOKENIZER, "*.py", "generation.json", "data/*.parquet"),
     "space": (
         *_ALWAYS, "*.md", "*.py", "*.json", "*.safetensors", "*.parquet", "*.html", "*.css", "*.js", "*.svg", "*.png",
         "*.jpg", "*.jpeg", "requirements.txt", "pre-requirements.txt", "packages.txt", "Dockerfile",
@@ -68,37 +67,34 @@ _SECRET = re.compile(
 )
 
 
-def chosen_files(
-    folder: Path, kind: str, named: Iterable[str] = (), include: Sequence[str] = ()
-) -> tuple[dict[str, Path], list[str]]:
+def chosen_files(folder: Path, kind: str, include: Sequence[str] = ()) -> tuple[dict[str, Path], list[str]]:
     """The files of a folder that are pushed, and the names of what is left there.
 
     Args:
         folder: Of what is pushed.
         kind: A key of `BELONGS`.
-        named: Further files that belong to it.
         include: Patterns of files that go too, in which `*` stands for slashes as well.
 
     Returns:
         Path in the repository → file; and what is left out, a folder of which nothing goes with a slash. What is hidden
         is not mentioned.
     """
-    wanted, files, others = set(named), dict[str, Path](), list[str]()
+    files, others = dict[str, Path](), list[str]()
     unused = dict.fromkeys(include)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if any(part.startswith((".", "__")) for part in name.split("/")):
             continue
-        if path.is_dir():
-            if path.is_symlink():
-                raise PushError(
-                    f"{path}: is a link to the folder {os.readlink(path)}; put the folder itself there, or remove it"
-                )
+        if path.is_dir() and path.is_symlink():
+            raise PushError(
+                f"{path}: is a link to the folder {os.readlink(path)}; put the folder itself there, or remove it"
+            )
+        if not path.is_file():
             continue
         asked = [pattern for pattern in include if fnmatch.fnmatchcase(name, pattern)]
         for pattern in asked:
             unused.pop(pattern, None)
-        if asked or name in wanted or _belongs(name, kind):
+        if asked or _belongs(name, kind):
             files[name] = path
         else:
             others.append(name)

@@ -15,7 +15,6 @@ from hf_symbinv.errors import UserError, in_short, nearest
 from hf_symbinv.files import bundled_checkpoints, read_object, require_sums
 from hf_symbinv.hub.cards.records import Generation
 from hf_symbinv.modeling.configuration_symbinv import PRESETS, SymbolInvariantConfig, check_grammar
-from hf_symbinv.remote import local_copy
 from hf_symbinv.tasks import SymbolTask
 from hf_symbinv.values import require_kinds
 
@@ -53,7 +52,7 @@ def start_config(folder: str | Path, fields: Mapping[str, Any], task: SymbolTask
     The task may have more base tokens than the model, after all of the model's: each gets a new row.
 
     Args:
-        folder: Of a saved model, here or at an address such as `s3://bucket/folder`; or the name of a bundled one.
+        folder: Of a saved model; or the name of a bundled one.
         fields: As `Recipe.model`. `dropout`, `random_share` and `encoder_passes` may have other values than the
             model's, and `num_symbols` another one where no weight depends on it; what else is given must be as it is
             there.
@@ -153,8 +152,8 @@ def freeze(model: torch.nn.Module, names: Sequence[str] | None) -> None:
 
 
 def start_folder(start: str | Path) -> Path:
-    """The folder that a start names, by its path or address or as a bundled model; a path goes before a name."""
-    folder = local_copy(start)
+    """The folder that a start names, by its path or as a bundled model; a path goes before a name."""
+    folder = Path(start)
     return folder if folder.is_dir() else bundled_checkpoints().get(str(start), folder)
 
 

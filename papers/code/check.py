@@ -13,7 +13,6 @@ from typing import Any
 from transformers.utils import logging
 
 from hf_symbinv.datasets_scripts.errors import BAD_INPUT, refuse
-from hf_symbinv.remote import path_here
 from papers.code.finding import BUNDLED, Finder, Suspicion
 from papers.code.functions import Function, Reason, read_functions
 
@@ -52,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"example:\n{EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("file", nargs="+", type=path_here, help="a Python file, or a folder with such files")
+    command.add_argument("file", nargs="+", type=Path, help="a Python file, or a folder with such files")
     command.add_argument(
         "--model", help="a folder that papers.code.train_finder wrote (default: finder beside this file)"
     )

@@ -36,7 +36,6 @@ from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dat
 from hf_symbinv.files import write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
-from hf_symbinv.remote import path_here
 from papers.harness.corpora import ON_THE_HUB, PIECES, PRINTABLE, STANDARD_LIBRARY, CorpusError, documents
 
 BASE_TOKENS = ("<s>", "<pad>", "</s>")  # the ids that SymbolInvariantConfig gives them: 0, 1, 2
@@ -337,7 +336,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m papers.lexinvariant.characters",
         description="Cut a corpus into windows of characters.",
     )
-    parser.add_argument("--output", type=path_here, required=True, help="folder for Parquet files and card")
+    parser.add_argument("--output", type=Path, required=True, help="folder for Parquet files and card")
     parser.add_argument("--source", default=defaults.source, help="a file, a folder, OWNER/NAME on the Hub, or python "
                         "for the standard library's sources (default: %(default)s)")  # fmt: skip
     parser.add_argument("--alphabet", default=defaults.alphabet, help="printable or letters (default: %(default)s)")

@@ -47,7 +47,6 @@ from hf_symbinv.errors import UserError, hub_failure
 from hf_symbinv.files import read_object
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
-from hf_symbinv.remote import path_here
 from hf_symbinv.tasks import TASKS, SymbolTask
 from hf_symbinv.training.conversion import TABLE, ConversionError, save_converted
 from hf_symbinv.training.recipe_run import GENERATION
@@ -431,7 +430,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "as their authors release them.",
     )
     parser.add_argument("source", metavar="SOURCE", help="folder, file of weights, OWNER/NAME or OWNER/NAME/FOLDER")
-    parser.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="a new folder")
     options = parser.parse_args(arguments)
     try:
         print(convert(options.source, options.output))

@@ -15,7 +15,6 @@ from hf_symbinv.answers.clauses import (
     minimal_subset,
     ranges,
     read_clauses_certificate,
-    solution_lines,
     verify_clauses,
 )
 
@@ -129,15 +128,6 @@ def test_a_subset_is_proved_by_two_solvers(portfolio):
     wrong = check_subset(question, (1, 2, 3), True, portfolio)
     assert (wrong[-1].verdict, wrong[-1].message) == ("not minimal", "clauses 1, 2 contradict each other already")
     assert [check.verdict for check in check_subset(question, (1, 3), True, portfolio)] == ["satisfiable"] * 2
-
-
-def test_solvers_lines():
-    clauses = [(variable,) for variable in range(1, 41)]
-    question = read_dimacs(dimacs(clauses, 40))
-    with Portfolio(["bounded"]) as portfolio:
-        first, *lines = solution_lines(answer_clauses(question, portfolio))
-    assert first == "s SATISFIABLE" and len(lines) == 2 and all(len(line) <= 78 for line in lines)
-    assert " ".join(line.removeprefix("v ") for line in lines) == " ".join(map(str, [*range(1, 41), 0]))
 
 
 def test_numbers_are_told_in_ranges():

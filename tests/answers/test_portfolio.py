@@ -1,17 +1,13 @@
 """The first checked answer wins; a member can be left out; what nobody proves is unknown."""
 
-import random
 import subprocess
 import sys
-from itertools import product
 
 import pytest
 
 from hf_symbinv.answers import Portfolio, read_specification
-from hf_symbinv.answers.specification import conjunction
 from hf_symbinv.errors import UserError
 from hf_symbinv.logic import parse_infix, read_trace
-from tests.solvers.semantics import Lasso, holds
 
 pytest.importorskip("spot")
 
@@ -100,52 +96,6 @@ def test_nothing_imports_torch():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert result.stdout == "set()\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "steps"),
-    [
-        ("a & X[3] a & G(a -> X !a)", 3),
-        ("!a & X[2] a & G(a -> X !a) & G F a", 3),
-        ("F(a & X(!a & X(a & b))) & G F !b", 2),
-        ("a; X !a; G(a <-> X[3] a)", 3),
-        ("x: !a & !b & G(X a <-> !a) & G(X b <-> (b xor a))", 4),
-        ("traces finite; a & X[!] X[!] b & G(b -> !a)", 4),  # three, and the rest of an infinite one
-        ("F a -> G b", 1),
-    ],
-)
-def test_no_trace_is_shorter_than_the_shortest(text, steps, exact):
-    specification = read_specification(text)
-    answer = exact.answer(specification, shortest=True)
-    assert answer.shortest and answer.found_by == "bounded"
-    assert len(answer.witness.prefix) + len(answer.witness.cycle) == steps
-    formula = conjunction(specification.conjuncts())
-    for number in range(1, min(steps, 4)):
-        assert not any(holds(formula, lasso) for lasso in lassos(formula.symbols(), number))
-
-
-def lassos(symbols, number):
-    """All lassos of so many steps."""
-    valuations = [dict(zip(symbols, bits, strict=True)) for bits in product((False, True), repeat=len(symbols))]
-    for letters in product(valuations, repeat=number):
-        for loop in range(number):
-            yield Lasso(letters[:loop], letters[loop:])
-
-
-@pytest.mark.slow
-def test_where_the_shortest_is_not_found_in_time_another_witness_is_the_answer():
-    """That no run of one step will do is a parity in two orders: nothing for Spot, and for a search too hard."""
-    names = [f"x{number}" for number in range(60)]
-    others = random.Random(0).sample(names, len(names))
-    text = f"!z & (({' ^ '.join(names)}) & !({' ^ '.join(others)}) | X z)"
-    with Portfolio(["spot", "bounded"], timeout=5) as portfolio:
-        answer = portfolio.answer(read_specification(text), shortest=True)
-    assert (answer.result, answer.found_by, answer.shortest) == ("satisfiable", "spot", False)
-
-
-def test_a_contradiction_has_no_shortest_witness(exact):
-    answer = exact.answer(read_specification("x: F a; y: G !a"), shortest=True)
-    assert (answer.result, answer.subset, answer.shortest) == ("unsatisfiable", ("x", "y"), False)
 
 
 def test_what_watches_the_work_can_end_it():

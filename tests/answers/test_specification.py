@@ -103,31 +103,6 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path):
     assert read_specification_file(path).normal_form() == "G a & F b"
 
 
-@pytest.mark.parametrize(
-    ("text", "triggers"),
-    [
-        ("served: G(request -> F grant)", {"trigger of served": "F request"}),
-        ("a: G(r -> X(s -> G(t -> u)))", {"trigger of a": "F(r & X(s & F t))"}),
-        ("a: G(r -> s) & (t -> u); b: F v", {"trigger 1 of a": "F r", "trigger 2 of a": "t"}),
-        ("traces finite; a: G X(r -> s)", {"trigger of a": "F !X !r"}),
-        ('a: G(r -> s); "trigger of a": F q', {"trigger of a'": "F r"}),
-        ("G !(r -> s) & F(r -> s) & (p U (r -> s))", {}),
-    ],
-)
-def test_the_triggers_of_implications_can_be_asked_for(text, triggers):
-    specification = read_specification(text)
-    asked = specification.with_triggers()
-    more = asked.properties[len(specification.properties) :]
-    assert {item.name: to_infix(item.formula) for item in more} == triggers
-    assert asked.finite == specification.finite
-    assert read_specification(asked.text, finite=asked.finite).names == asked.names
-
-
-def test_bounds_do_not_make_triggers_without_end():
-    with pytest.raises(SpecificationError, match=r"^x: over 100 triggers; ask for those that matter as properties"):
-        read_specification("x: G[0:200](a -> b)").with_triggers()
-
-
 @pytest.mark.parametrize("text", ["a & (b xor !c)", "x: a -> b; y: (a <-> b) | 1"])
 def test_propositional_specifications_have_no_temporal_operators(text):
     assert read_specification(text, propositional=True).propositional

@@ -64,23 +64,6 @@ def test_each_line_is_answered_before_the_next_one_is_written():
     assert process.returncode == 2
 
 
-def test_a_trace_can_be_asked_for_in_which_triggers_occur(solve):
-    question = "served: G(request -> X grant); safe: G !(request & grant)"
-    assert solve(question).out.splitlines()[1] == "  witness  cycle{!request}"
-    assert solve("--non-vacuous", question).out.splitlines()[1] == (
-        "  witness  !grant & request; cycle{grant & !request}"
-    )
-    result = solve("--non-vacuous", f"{question}; never: G !request")
-    verdict = "unsatisfiable, as spot proves: never, trigger of served (and each is needed)"
-    assert result.out.endswith(f"verdict  {verdict}\n")
-
-
-def test_the_shortest_trace_can_be_asked_for(solve):
-    result = solve("--shortest", "a & X X b & G(a -> !b)")
-    assert result.out.endswith("\n  verdict  correct, and no trace has fewer steps\n")
-    assert result.out.count(";") == 1
-
-
 def test_propositional_formulas_get_assignments(solve, tmp_path):
     result = solve("--task", "prop", "(request | !grant) & busy & !grant", "x: a -> b; y: a & !b", "a | !a")
     assert (result.code, result.err) == (0, "")
@@ -97,15 +80,11 @@ def test_propositional_formulas_get_assignments(solve, tmp_path):
 DIMACS = "c two of three\np cnf 3 4\n1 2 0\n-1 -2 0\n3 0\n2 -3 0\n"
 
 
-def test_clauses_get_models_in_the_lines_of_solvers(solve, symbinv, tmp_path, monkeypatch):
+def test_clauses_get_models_and_proofs(solve, symbinv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.cnf").write_text(DIMACS)
     (tmp_path / "b.cnf").write_text(DIMACS.replace("3 4", "3 5") + "-2 0\n")
     assert solve("a.cnf").out == "a.cnf\n  assignment  -1 2 3\n  verdict     correct\n"
-    assert solve("--dimacs", "a.cnf", "b.cnf").out == (
-        "s SATISFIABLE\nv -1 2 3 0\n"
-        "c these contradict each other of which each is needed: clauses 3 to 5\ns UNSATISFIABLE\n"
-    )
     assert solve("b.cnf", "--output", "b.json").out.endswith(
         "unsatisfiable, as cadical153 proves: clauses 3 to 5 (and each is needed)\n"
     )

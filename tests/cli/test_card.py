@@ -29,8 +29,8 @@ def test_results_are_added_to_the_folder_and_stay_in_its_card(symbinv, model, tm
     second.write_text(json.dumps([evaluation(split="validation"), evaluation()]))
     result = symbinv("card", model, "--results", first, "--name", "me/tiny", "--dataset", "me/data")
     assert result.code == 0 and result.out.endswith("parameters, 1 evaluation\n") and "me/tiny" in result.out
-    result = symbinv("card", model, "--results", first, second, "--json")
-    assert json.loads(result.out)["evaluations"] == 2 and json.loads(result.out)["task"] == "ltl"
+    result = symbinv("card", model, "--results", first, second)
+    assert result.code == 0 and result.out.endswith("parameters, 2 evaluations\n")
     assert len(json.loads((model / "results.json").read_text())) == 2
     assert symbinv("card", model, "--name", "me/tiny", "--dataset", "me/data", "--license", "mit").code == 0
     card = ModelCard.load(model / "README.md")

@@ -30,7 +30,7 @@ def test_a_baseline_gets_streams(symbinv, baseline, tmp_path):
     )  # AdaCos's scale
     assert (result.code, result.out) == (0, f"{output}: streams, EP DP CP, {parameters:,} parameters\n")
     assert f"made of {baseline.name}." in (output / "README.md").read_text()
-    assert json.loads(symbinv("info", output, "--json").out)["symbol_embedding"] == "streams"
+    assert json.loads((output / "config.json").read_text())["symbol_embedding"] == "streams"
 
 
 def test_a_canonical_model_gets_the_papers_blocks(symbinv, tmp_path):

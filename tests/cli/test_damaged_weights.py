@@ -22,7 +22,7 @@ def folder(checkpoint, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        ["info", "model"], ["solve", "--model", "model", "a"], ["evaluate", "model", "--data", "nowhere"],
+        ["solve", "--model", "model", "a"], ["evaluate", "model", "--data", "nowhere"],
         ["card", "model"], ["push", "model", "alice/model"], ["convert", "model", "--output", "made"],
         ["train", "ltl-smoke", "--output", "made", "start=model"],
     ],
@@ -39,4 +39,4 @@ def test_it_is_one_sentence(command, folder, symbinv):
 
 def test_without_checksums_the_model_is_read_as_before(folder, symbinv):
     (folder / "sha256.json").unlink()
-    assert symbinv("info", "model").code == 0
+    assert symbinv("card", "model").code == 0

@@ -1,9 +1,6 @@
-"""Models that answer no questions: `symbinv info` shows them, and what needs answers says what they are."""
-
-import json
+"""Models that answer no questions: what needs answers says what they are."""
 
 import pytest
-import torch
 from transformers import pipeline
 
 from hf_symbinv import (
@@ -17,8 +14,6 @@ from hf_symbinv import (
     SymbolInvariantWordTokenizer,
 )
 from hf_symbinv.evaluation.checkpoints import KINDS
-from hf_symbinv.hub.cards.families import FIELDS
-from hf_symbinv.training.fitting import fit
 from papers.lexinvariant.characters import ALPHABETS, words
 from papers.renamer import x86
 
@@ -79,24 +74,12 @@ def test_every_kind_is_tested():
     assert set(MODELS) == set(KINDS)
 
 
-def test_info_shows_what_tells_models_of_the_family_apart(symbinv, saved):
-    name, folder, model = saved
-    result = symbinv("info", folder, "--json")
-    content = json.loads(result.out)
-    assert result.code == 0 and result.err == ""
-    assert content["class"] == name and content["parameters"] == model.num_parameters()
-    assert content["license"] == "not stated" and "trained with" not in content
-    shown = [field for field in FIELDS if hasattr(model.config, field)]
-    assert len(shown) > 2 and all(content[field] == getattr(model.config, field) for field in shown)
-
-
 def test_what_needs_answers_says_what_the_model_is_and_what_takes_it(symbinv, saved):
     name, folder, _ = saved
     result = symbinv("evaluate", folder, "--data", "nowhere")
     assert result.code == 2 and result.out == ""
     assert f"{folder}: holds {KINDS[name].what}, {name}, which answers no questions of a task; " in result.err
     assert MODELS[name][2].format(folder) in result.err
-    assert symbinv("info", folder, "--task", "ltl").err == result.err.replace("symbinv evaluate", "symbinv info")
 
 
 @pytest.mark.parametrize("name", [name for name, (*_, text) in MODELS.items() if text])
@@ -105,17 +88,3 @@ def test_the_pipelines_that_are_named_take_their_models(name, tmp_path):
     make().save_pretrained(tmp_path)
     SymbolInvariantWordTokenizer(**own_words).save_pretrained(tmp_path)
     assert pipeline(told.split('"')[1], model=str(tmp_path), trust_remote_code=True)(text)
-
-
-def test_info_shows_how_a_model_was_fitted(symbinv, tmp_path):
-    model, arguments = gpt2(), {"max_steps": 2, "use_cpu": True}
-    ids = [{"input_ids": torch.tensor([1, 2, 1]), "labels": torch.tensor([1, 2, 1])}] * 8
-    fit(model, tmp_path, {**arguments, "report_to": "none"}, train_dataset=ids)
-    content = json.loads(symbinv("info", tmp_path, "--json").out)
-    record = json.loads((tmp_path / "run.json").read_text())
-    assert record["recipe"]["trainer"] == {**arguments, "report_to": "none"}
-    assert content["trained by"] == record["command"] and content["results"]["train_loss"] > 0
-    (tmp_path / "run.json").unlink()
-    assert json.loads(symbinv("info", tmp_path, "--json").out)["training steps"] == 2
-    (tmp_path / "trainer_state.json").write_text("{")
-    assert "trainer_state.json is damaged" in symbinv("info", tmp_path).out

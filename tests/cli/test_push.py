@@ -63,21 +63,18 @@ class TestWhatIsPushed:
         assert set(paths) == {path.name for path in model.iterdir()} - {"checkpoint-10", "training_args.bin", ".hidden"}
         assert (listed.code, last) == (0, f"alice/tiny: model, {len(paths)} files would go")
         assert listed.err == "symbinv push: would stay here: checkpoint-10/, training_args.bin\n"
-        assert json.loads(symbinv("push", model, "alice/tiny", "--dry-run", "--json").out)["paths"] == paths
         assert symbinv("push", model, "alice/-tiny", "--dry-run").code == 2
         (model / "model.safetensors").unlink()
         assert symbinv("push", model, "alice/tiny", "--dry-run").code == 2
 
     def test_a_data_set_goes_with_its_card_and_its_tables(self, hub, symbinv, data):
-        result = symbinv("push", data, "alice/copy", "--private", "--json")
-        pushed = json.loads(result.out)
-        assert result.code == 0 and pushed["type"] == "dataset" and hub["dataset", "alice/copy"].private
+        result = symbinv("push", data, "alice/copy", "--private")
+        assert result.code == 0 and ": dataset, " in result.out and hub["dataset", "alice/copy"].private
         files = hub["dataset", "alice/copy"].files()
         assert files["README.md"] == (data / "README.md").read_bytes()
         assert {path for path in files if path.startswith("data/")} == {
             f"data/{split}-00000-of-00001.parquet" for split in ("train", "validation", "test")
         }
-        assert pushed["commit"] == hub["dataset", "alice/copy"].resolve("main")
 
     def test_a_space_goes_with_all_its_folders_and_without_pickles(self, hub, symbinv, tmp_path):
         for name in ("app.py", "model/config.json", "model/old.bin", "__pycache__/app.pyc", ".cache/notes.txt"):
@@ -100,17 +97,17 @@ class TestWhatIsPushed:
         assert {name: content for name, content in hub["space", "alice/demo"].files().items() if name[0] != "."} == ours
 
     def test_what_does_not_belong_to_a_model_goes_only_if_it_is_asked_for(self, hub, symbinv, model):
-        for name in ("notes.txt", "train.log", "plots/loss.svg", "plots/old/loss.svg", "other.py"):
+        for name in ("notes.txt", "train.log", "plots/loss.svg", "plots/old/loss.svg"):
             (model / name).parent.mkdir(parents=True, exist_ok=True)
             (model / name).write_text("harmless")
         result = symbinv("push", model, "alice/tiny")
         assert result.code == 0
         assert result.err.splitlines()[0].endswith(
-            "left here: checkpoint-10/, notes.txt, other.py, plots/, train.log, training_args.bin"
+            "left here: checkpoint-10/, notes.txt, plots/, train.log, training_args.bin"
         )
         before = set(hub["model", "alice/tiny"].files())
         result = symbinv("push", model, "alice/tiny", "--include", "plots/*")
-        assert result.code == 0 and "left here: checkpoint-10/, notes.txt, other.py, train.log, training_" in result.err
+        assert result.code == 0 and "left here: checkpoint-10/, notes.txt, train.log, training_" in result.err
         added = set(hub["model", "alice/tiny"].files()) - before
         assert added == {"plots/loss.svg", "plots/old/loss.svg"}
 
@@ -208,7 +205,6 @@ REFUSED = [
         f"{{}}: has no model-1.safetensors; {AGAIN}",
     ),
     ("model", without_code, "{}/config.json: has no auto_map, so that nobody without*"),
-    ("model", gone("modeling_symbinv.py"), "{}: has no modeling_symbinv.py, which its * needs; save it again"),
     ("model", written("config.json", "{"), "{}/config.json: *; save the model again"),
     ("model", written("config.json", "[]"), "{}/config.json: *; save the model again"),
     (
@@ -274,13 +270,6 @@ class TestFoldersThatAreRefused:
         assert message.startswith(f"{name!r}: no name of a repository") and message.endswith("write OWNER/NAME")
 
 
-# What goes wrong -> what is said about it.
-ANSWERS = {
-    403: "the token does not allow this (No); use one that may write to alice/tiny",
-    412: "it has changed meanwhile (No); repeat the command",
-    429: "the Hub takes no more requests for now; wait some minutes and repeat the command",
-    500: "the Hub fails with status 500 (No); repeat the command later",
-}
 STEPS = [
     ("POST", "/preupload/", 1_000), ("POST", "/lfs/objects/batch", 10), ("PUT", "/lfs/", 1_000),
     ("POST", "/lfs/.*/verify", 10), ("POST", "/commit/", 1_000),
@@ -317,14 +306,6 @@ class TestPushesThatFail:
         assert files["model.safetensors"] == (model / "model.safetensors").read_bytes() != before["model.safetensors"]
         assert files["run.json"] == b'{"seed": 2}\n'
 
-    @pytest.mark.parametrize("status", ANSWERS)
-    def test_every_refusal_is_one_sentence(self, hub, symbinv, model, before, status):
-        hub.fail("POST", "/preupload/", status, message="No", times=99)
-        result = symbinv("push", model, "alice/tiny")
-        assert (result.code, result.out) == (2, "")
-        assert result.err == f"symbinv push: alice/tiny: {ANSWERS[status]}\n"
-        assert hub["model", "alice/tiny"].files() == before
-
     @pytest.mark.parametrize("token", [STRANGER, None])
     def test_a_wrong_token_or_none(self, hub, symbinv, model, monkeypatch, token):
         monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(model / "no-such-file"))
@@ -334,13 +315,6 @@ class TestPushesThatFail:
         assert result.err == (
             "symbinv push: alice/tiny: the Hub does not accept the token; set HF_TOKEN or run `hf auth login`\n"
         )
-
-    def test_no_network(self, hub, symbinv, model, monkeypatch):
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
-        result = symbinv("push", model, "alice/tiny")
-        assert result.code == 2 and result.err.count("\n") == 1
-        assert result.err.startswith("symbinv push: the Hub at http://127.0.0.1:1 cannot be reached (")
-        assert result.err.endswith("check the network, and repeat the command\n")
 
     def test_offline_mode(self, hub, symbinv, model, monkeypatch):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

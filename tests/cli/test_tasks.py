@@ -133,7 +133,6 @@ class TestSolve:
         folder = make(load_task(swap))
         (line,) = symbinv("solve", "--json", "--task", swap, "--model", folder, *SHORT, "a then b").out.splitlines()
         assert list(json.loads(line))[:3] == ["question", "answer", "verdict"]
-        assert "  swap\n" in symbinv("info", "--task", swap, folder).out
         assert symbinv("verify", "--task", swap, "a then b", "b then a").code == 0
         result = symbinv("verify", "--task", swap, "a then b", "a then b")
         assert result.code == 1 and "  answer   a then b\n  verdict  incorrect: should be b a" in result.out

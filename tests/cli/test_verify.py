@@ -62,17 +62,6 @@ def test_a_formula_without_a_witness_is_an_error_of_its_own(symbinv):
     )
 
 
-@pytest.mark.parametrize(("text", "number"), [("a\tcycle{a}\n\nLONG\n", 3), ("a\nLONG\n", 2)])
-def test_a_line_that_is_too_long_is_named_after_the_pairs_before_it(text, number, symbinv, tmp_path):
-    file = tmp_path / "pairs"
-    file.write_text(text.replace("LONG", "a" * 2_000_000))
-    result = symbinv("verify", "--file", file)
-    assert result.code == 2 and result.out.count("  verdict  correct") == number - 2
-    assert result.err == (
-        f"symbinv verify: line {number} of {file}: longer than 1,048,576 bytes; write one pair per line\n"
-    )
-
-
 def test_spot_s_work_has_a_limit(symbinv, hanging_formula):
     result = symbinv("verify", "--timeout", "0.3", hanging_formula, "cycle{1}")
     assert result.code == 1 and "  verdict  timeout" in result.out

@@ -34,6 +34,9 @@ def test_each_answer_of_the_hub_has_its_sentence(failure):
         f"{NAME}: has no such revision; name one of its branches, tags or commits"
     )
     assert failure(404, "EntryNotFound") is None
+    assert failure(403) == f"{NAME}: the token does not allow this (No); use one that may write to {NAME}"
+    assert failure(412) == f"{NAME}: it has changed meanwhile (No); repeat the command"
+    assert failure(429) == f"{NAME}: the Hub takes no more requests for now; wait some minutes and repeat the command"
     assert failure(500) == f"{NAME}: the Hub fails with status 500 (No); repeat the command later"
 
 

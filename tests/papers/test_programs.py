@@ -1,6 +1,5 @@
 """The programs of the papers that train a model: two processes need no word more, and all refuse in one sentence."""
 
-import importlib
 import json
 import os
 import re
@@ -70,24 +69,3 @@ def test_a_program_ends_with_one_sentence_and_leaves_nothing(name, program, tmp_
     assert said.startswith(f"{path.name}: error: ")
     assert "trainer.max_step: unknown argument; did you mean trainer.max_steps?" in said
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        ("__main__", ["sit-1"]),
-        ("code.bug_finding", []),
-        ("identity.templates", []),
-        ("lexinvariant.characters", []),
-        ("renamer.basic_blocks", []),
-        ("renamer.derivatives", []),
-        ("streams.language_models", ["--task", "ltl", "--data", "x", "--model", "x"]),
-    ],
-)
-def test_a_command_makes_no_folder_of_an_address(module, arguments, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match="2"):
-        importlib.import_module(f"papers.{module}").main([*arguments, "--output", "s3://bucket/folder"])
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert " argument --output: s3://bucket/folder: must be a path of this machine; copy" in said
-    assert not any(tmp_path.iterdir())

@@ -241,13 +241,8 @@ def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
     ("file", "content", "sentence"),
     [
         ("run.json", [1], "holds no JSON object"),
-        ("conversion.json", {"how": "by hand"}, "{'how': 'by hand'}: must be an object with source"),
-        ("conversion.json", {"source": 3, "how": "", "base_model": None}, "source=3: must be text"),
         ("run.json", {"recipe": ["ltl"]}, "recipe=['ltl']: must be an object"),
-        ("run.json", {"recipe": {"start": 1}}, "recipe.start=1: must be text"),
         ("run.json", {"log": [{"step": "10"}]}, "log.0.step='10': must be a whole number"),
-        ("run.json", {"data": "three"}, "data='three': must be an object"),
-        ("run.json", {"environment": {"packages": ["torch"]}}, "environment.packages=['torch']: must be an object"),
         ("run.json", {"seconds": float("inf")}, "seconds=inf: must be less than inf"),
         ("config.json", {"grammar": {}}, "grammar={}: must be an object with name"),
         ("tokenizer_config.json", {"base_tokens": 3}, "base_tokens=3: must be a list"),
@@ -265,10 +260,7 @@ def test_recorded_values_of_wrong_kinds_are_named(tiny, file, content, sentence)
     ("change", "sentence"),
     [
         ({"groups": [{"label": "all"}]}, "groups.0={'label': 'all'}: must be an object with summary"),
-        ({"groups": {"all": 1}}, "groups={'all': 1}: must be a list"),
-        ({"generation": []}, "generation=[]: must be an object"),
         ({"alpha_covariance": {"alpha_covariance": 1.0}}, "must be an object with examples"),
-        ({"split": None}, "split=None: must be text"),
         ({"generation": {"num_beams": float("nan")}}, "holds a number that is not finite"),
     ],
 )
