@@ -24,7 +24,7 @@ COMMANDS = {
     "train": "train a model by a recipe",
     "evaluate": "measure a model on a data set",
     "invariance": "rename the symbols of texts, and count the answers of any model that change",
-    "plot": "draw heat maps and traces, and print their tables",
+    "plot": "draw heat maps, and print their tables",
     "card": "write a model's card from what was recorded of it",
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
     "push": "bring a model, data or a Space to the Hub",

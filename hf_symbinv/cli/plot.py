@@ -1,23 +1,20 @@
-"""`symbinv plot`: what was measured, trained and answered, as pictures and tables."""
+"""`symbinv plot`: what was measured, as pictures and tables."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import REMEDY, Grid, GridError, tables_csv
 from hf_symbinv.files import read_json, require_writable, write_atomically
-from hf_symbinv.logic import FormulaSyntaxError, read_trace
 from hf_symbinv.plotting.figures import PICTURES, save_picture
 from hf_symbinv.plotting.heatmap import draw_heatmaps
-from hf_symbinv.plotting.timeline import Timeline, draw_timeline
 
-TABLES = (".csv", ".md")
+TABLE = ".csv"
 
 GRID = """\
   {"model": "tiny", "data": "ltl", "training_box": {"symbols": 2, "size": 4},
@@ -27,17 +24,13 @@ GRID = """\
 """
 
 DESCRIPTION = f"""\
-Draw a picture, legible in black and white too, and print its table.
+Draw a heat map, legible in black and white too, and print its table: how well
+models answer by number of symbols (up) and length of the question (right), side
+by side. Light is good; cells that are not filled have few samples; the dashed box
+is what the model was trained on.
 
-  heatmap FILE...  how well models answer by number of symbols (up) and length
-                   of the question (right), side by side. Light is good; cells
-                   that are not filled have few samples; the dashed box is what
-                   the model was trained on
-  trace WITNESS    a witness as a timeline: which propositions hold in which
-                   steps, and which steps repeat
-
-A FILE of heatmap is what `symbinv evaluate --output` wrote, or it holds one
-JSON object like this, or a list of them:
+A FILE is what `symbinv evaluate --output` wrote, or it holds one JSON object
+like this, or a list of them:
 
 {GRID}
 With "metric": "edit_distance" cells have "total_distance" instead of "correct".
@@ -54,31 +47,16 @@ all 86.0 % (77.9 - 91.5) of 100; in training box 96.2 % (89.5 - 98.7) of 80; out
 symbols    3  4   5  all
 1        100  -   -  100
 2         92  -  45   77
-$ symbinv plot trace "request; !grant; cycle{grant; request | !grant}" --output trace.png
-step     0  1  |  2  3
-request  1  .  |  .  ?
-grant    .  0  |  1  ?
-1 true, 0 false, . either
-steps 2 to 3 repeat for ever
-? in step 3: request | !grant
 """
-
-
-class Plot(NamedTuple):
-    """What a kind of plot gives: its table, and how its pictures and files of tables are made."""
-
-    table: str
-    draw: Callable[[], Any]
-    files: dict[str, Callable[[], str]]
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of `symbinv plot`."""
     command = command_parser("plot", DESCRIPTION, EXAMPLE)
     add = command.add_argument
-    add("kind", choices=KINDS, help="what to draw")
-    add("inputs", nargs="+", metavar="INPUT", help="files or a witness, as described above")
-    files = f"picture ({', '.join(PICTURES)}) or, of heatmaps, table ({', '.join(TABLES)}) to write; may be repeated"
+    add("kind", choices=("heatmap",), help="what to draw")
+    add("inputs", nargs="+", type=Path, metavar="FILE", help="files, as described above")
+    files = f"picture ({', '.join(PICTURES)}) or table ({TABLE}) to write; may be repeated"
     add("--output", action="append", type=Path, default=[], metavar="FILE", help=files)
     return command
 
@@ -87,46 +65,19 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    kinds = PICTURES + (TABLES if options.kind == "heatmap" else ())
+    kinds = (*PICTURES, TABLE)
     for path in options.output:
         if path.suffix not in kinds:
             command.error(f"--output {path}: unknown kind of file; end it in {', '.join(kinds)}")
         require_writable(path)
-    plot = KINDS[options.kind](options.inputs)
+    grids = [grid for path in options.inputs for grid in read_grids(path)]
     for path in options.output:
-        if path.suffix in plot.files:
-            write_atomically(path, plot.files[path.suffix]())
+        if path.suffix == TABLE:
+            write_atomically(path, tables_csv(grids))
         else:
-            save_picture(plot.draw(), path)
-    print(plot.table)
+            save_picture(draw_heatmaps(grids), path)
+    print("\n\n".join(grid.table() for grid in grids))
     return DONE
-
-
-def heatmap(inputs: Sequence[str]) -> Plot:
-    """How well models answer by number of symbols and length, a grid for each."""
-    grids = [grid for path in inputs for grid in read_grids(Path(path))]
-    return Plot(
-        "\n\n".join(grid.table() for grid in grids),
-        lambda: draw_heatmaps(grids),
-        {
-            ".md": lambda: "\n\n".join(grid.table(markdown=True) for grid in grids) + "\n",
-            ".csv": lambda: tables_csv(grids),
-        },
-    )
-
-
-def trace(inputs: Sequence[str]) -> Plot:
-    """Which propositions hold in which step of a witness."""
-    if len(inputs) > 1:
-        raise UserError(f"{len(inputs)} witnesses: give one, in quotes")
-    try:
-        timeline = Timeline.of(read_trace(inputs[0]))
-    except FormulaSyntaxError as error:
-        raise UserError(f"witness: {error}") from error
-    return Plot(timeline.text(), lambda: draw_timeline(timeline), {})
-
-
-KINDS = {"heatmap": heatmap, "trace": trace}
 
 
 def read_grids(path: Path) -> list[Grid]:

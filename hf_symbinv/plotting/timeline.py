@@ -1,4 +1,4 @@
-"""A witness as a timeline: what each step says of each proposition, and which steps repeat, as text and as a picture.
+"""A witness as a timeline: what each step says of each proposition, and which steps repeat, as a picture.
 
 A step is a formula, not a valuation: a proposition is true in it, false, free, or bound up with others (`a | b`).
 """
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from hf_symbinv.evaluation.grid import aligned
 from hf_symbinv.logic import Formula, Trace, Worlds, to_infix, to_prefix
 from hf_symbinv.logic.notation import read_words
 from hf_symbinv.plotting.figures import PictureError, short
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Value = Literal["1", "0", "any", "?"]
-# In text; a picture shows 1 as a dark cell, 0 as a white one, `any` as a hatched one.
-SIGNS = {"1": "1", "0": "0", "any": ".", "?": "?"}
 # Our choice: a truth table of 4,096 rows; and more columns or rows than these cannot be read in one picture.
 LARGEST_TABLE, MOST_STEPS, MOST_SYMBOLS = 12, 120, 60
 
@@ -58,29 +55,16 @@ class Timeline:
             tuple(place for place, column in enumerate(columns) if column is None),
         )
 
-    def text(self) -> str:
-        """As lines: a row for each proposition, a bar where the cycle begins, and what the signs mean."""
-        bar = self.loop + 1  # of the columns of the table, the first of which holds the names
-        head = ["step", *map(str, range(len(self.steps)))]
-        signs = [[SIGNS[value] for value in row] for row in self.values]
-        rows = [head, *([name, *row] for name, row in zip(self.symbols, signs, strict=True))]
-        table = aligned([[*row[:bar], "|", *row[bar:]] for row in rows])
-        return "\n".join([table, *self.explanations()])
-
-    def explanations(self) -> list[str]:
-        """Sentences on the signs that occur, on the loop, and the steps that the signs do not tell."""
-        used = {value for row in self.values for value in row}
-        meanings = {"1": "1 true", "0": "0 false", "any": ". either"}
-        lines = [", ".join(meaning for value, meaning in meanings.items() if value in used)] if self.values else []
-        last = len(self.steps) - 1
-        loop = f"step {last} repeats" if self.loop == last else f"steps {self.loop} to {last} repeat"
-        lines.append(f"{loop} for ever")
-        bound = [place for place in range(last + 1) if any(row[place] == "?" for row in self.values)]
-        for where, places in (("? in", bound), ("no valuation satisfies", self.impossible)):
-            for step in dict.fromkeys(self.steps[place] for place in places):
-                same = [str(place) for place in places if self.steps[place] == step]
+    def notes(self) -> list[str]:
+        """Sentences on the steps that the cells do not tell."""
+        places = range(len(self.steps))
+        bound = [place for place in places if any(row[place] == "?" for row in self.values)]
+        lines = []
+        for where, found in (("? in", bound), ("no valuation satisfies", self.impossible)):
+            for step in dict.fromkeys(self.steps[place] for place in found):
+                same = [str(place) for place in found if self.steps[place] == step]
                 lines.append(f"{where} step{'s' * (len(same) > 1)} {', '.join(same)}: {step}")
-        return [line for line in lines if line]
+        return lines
 
 
 def _values(step: Formula) -> dict[str, Value] | None:
@@ -134,14 +118,14 @@ def draw_timeline(timeline: Timeline) -> Figure:
     count, rows = len(timeline.steps), len(timeline.symbols)
     for number, limit, what in ((count, MOST_STEPS, "steps"), (rows, MOST_SYMBOLS, "propositions")):
         if number > limit:
-            raise PictureError(f"{number} {what}: a picture shows {limit} at most; print the table instead")
+            raise PictureError(f"{number} {what}: a picture shows {limit} at most; read the trace instead")
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
     names = [short(name) for name in timeline.symbols] or ["no proposition"]
     free: Value = "any"
     table = timeline.values or ((free,) * count,)
-    notes = [line for line in timeline.explanations() if line.startswith(("?", "no valuation"))]
+    notes = timeline.notes()
     # Inches: letters of 9 and 8 points are some 0.08 and 0.075 wide; the legend takes 2.6.
     left, width, height = 0.35 + 0.08 * max(map(len, names)), 0.42 * count, 0.36 * len(table)
     below = 0.75 + 0.2 * len(notes)

@@ -46,20 +46,10 @@ def test_values_are_those_of_all_valuations(prefix, cycle):
                 assert row[place] == by_brute_force(step, name)
 
 
-def test_the_text_has_a_row_for_each_proposition_and_a_bar_before_the_cycle():
-    timeline = Timeline.of(read_trace("request; !grant; cycle{grant; request | !grant; a & !a}"))
-    assert timeline.text().splitlines() == [
-        "step     0  1  |  2  3  4",
-        "request  1  .  |  .  ?  .",
-        "grant    .  0  |  1  ?  .",
-        "a        .  .  |  .  .  .",
-        "1 true, 0 false, . either",
-        "steps 2 to 4 repeat for ever",
-        "? in step 3: request | !grant",
-        "no valuation satisfies step 4: a & !a",
-    ]
-    assert Timeline.of(read_trace("a|b; cycle{c; a|b}")).text().endswith("\n? in steps 0, 2: a | b")
-    assert Timeline.of(read_trace("{1}")).text() == "step  |  0\nstep 0 repeats for ever"
+def test_what_cells_do_not_tell_is_noted():
+    timeline = Timeline.of(read_trace("request; a|b; cycle{a|b; a & !a}"))
+    assert timeline.notes() == ["? in steps 1, 2: a | b", "no valuation satisfies step 3: a & !a"]
+    assert Timeline.of(read_trace("a; cycle{!b}")).notes() == []
 
 
 def test_steps_with_many_symbols_are_read_without_a_table():
@@ -117,7 +107,7 @@ def test_the_same_trace_gives_the_same_bytes(tmp_path):
 
 def test_what_no_picture_can_show():
     long = Timeline.of(read_trace("cycle{" + "; ".join(["a"] * 121) + "}"))
-    with pytest.raises(PictureError, match="121 steps: a picture shows 120 at most; print the table instead"):
+    with pytest.raises(PictureError, match="121 steps: a picture shows 120 at most; read the trace instead"):
         draw_timeline(long)
     wide = Timeline.of(read_trace("cycle{" + " & ".join(f"p{n}" for n in range(61)) + "}"))
     with pytest.raises(PictureError, match="61 propositions: a picture shows 60 at most"):
