@@ -44,7 +44,8 @@ BELONGS: dict[str, tuple[str, ...]] = {
 # of a word: in JSON, that of a line follows the letter n, and in a table, the text of the row before. No library:
 # huggingface_hub has no patterns, and detect-secrets, which lacks Hugging Face's, had its last release in 2024.
 _WORD = rb"[A-Za-z0-9]"
-TOKENS = {
+PRIVATE_KEY = "private key"
+SECRETS = {
     "Hugging Face": rb"hf_" + _WORD + rb"{30,}|api_org_" + _WORD + rb"{30,}",
     "GitHub": rb"gh[oprsu]_" + _WORD + rb"{36,}|github_pat_\w{50,}",
     "GitLab": rb"glpat-[\w-]{20,}",
@@ -58,13 +59,8 @@ TOKENS = {
     "npm": rb"npm_" + _WORD + rb"{36}",
     "Weights & Biases": rb"wandb_v1_\w{40,}",
     "JSON Web": rb"eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",
+    PRIVATE_KEY: rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----",
 }
-PRIVATE_KEY = "private key"
-_SECRET = re.compile(
-    rb"|".join(rb"(?P<kind%d>%s)" % (place, pattern) for place, pattern in enumerate(TOKENS.values()))
-    + rb"|(?P<key>-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----)",
-    re.ASCII,
-)
 
 
 def chosen_files(folder: Path, kind: str, include: Sequence[str] = ()) -> tuple[dict[str, Path], list[str]]:
@@ -125,12 +121,8 @@ def check_files(folder: Path, files: Iterable[Path]) -> None:
 
 
 def secret_in(contents: Iterable[Any]) -> str | None:
-    """The kind of the first secret in bytes, a key of `TOKENS` or `PRIVATE_KEY`; None if there is none."""
-    for content in contents:
-        if found := _SECRET.search(content):
-            group = str(found.lastgroup)
-            return PRIVATE_KEY if group == "key" else list(TOKENS)[int(group.removeprefix("kind"))]
-    return None
+    """The kind of the first secret in bytes, a key of `SECRETS`; None if there is none."""
+    return next((kind for one in contents for kind, form in SECRETS.items() if re.search(form, one)), None)
 
 
 def _belongs(name: str, kind: str) -> bool:

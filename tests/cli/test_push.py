@@ -24,6 +24,7 @@ def model(checkpoint, tmp_path):
     (folder / "run.json").write_text("{}\n")
     (folder / "checkpoint-10").mkdir()
     (folder / "checkpoint-10" / "optimizer.pt").write_bytes(b"pickle")
+    (folder / "checkpoint-10" / "config.json").write_text("{}")
     (folder / "training_args.bin").write_bytes(b"pickle")
     (folder / ".hidden").write_text("")
     return folder
@@ -97,7 +98,7 @@ class TestWhatIsPushed:
         assert {name: content for name, content in hub["space", "alice/demo"].files().items() if name[0] != "."} == ours
 
     def test_what_does_not_belong_to_a_model_goes_only_if_it_is_asked_for(self, hub, symbinv, model):
-        for name in ("notes.txt", "train.log", "plots/loss.svg", "plots/old/loss.svg"):
+        for name in ("notes.txt", "train.log", "plots/loss.svg", "plots/old/loss [1].svg"):
             (model / name).parent.mkdir(parents=True, exist_ok=True)
             (model / name).write_text("harmless")
         result = symbinv("push", model, "alice/tiny")
@@ -109,7 +110,7 @@ class TestWhatIsPushed:
         result = symbinv("push", model, "alice/tiny", "--include", "plots/*")
         assert result.code == 0 and "left here: checkpoint-10/, notes.txt, train.log, training_" in result.err
         added = set(hub["model", "alice/tiny"].files()) - before
-        assert added == {"plots/loss.svg", "plots/old/loss.svg"}
+        assert added == {"plots/loss.svg", "plots/old/loss [1].svg"}
 
     def test_a_branch_is_made_and_leaves_main_alone(self, hub, symbinv, model):
         assert symbinv("push", model, "alice/tiny").code == 0
