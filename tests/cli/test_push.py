@@ -24,7 +24,7 @@ def model(checkpoint, tmp_path):
     (folder / "run.json").write_text("{}\n")
     (folder / "checkpoint-10").mkdir()
     (folder / "checkpoint-10" / "optimizer.pt").write_bytes(b"pickle")
-    (folder / "checkpoint-10" / "config.json").write_text("{}")
+    (folder / "checkpoint-10" / "model.safetensors").touch()
     (folder / "training_args.bin").write_bytes(b"pickle")
     (folder / ".hidden").write_text("")
     return folder

@@ -1,5 +1,7 @@
 """Families of models, tasks and papers: what a card has to know of them besides its prose, which is in `templates`.
 
+Tasks and relatives stand in `families.yaml`, papers in `papers.bib`.
+
 Models with encoder and decoder answer questions of a task. A **relative** is a family of models that do something else,
 mostly from one paper: language models, and readers that say something of a sequence, or of each token. Its **variants**
 are the family's own model and those that it is compared with.
@@ -8,10 +10,12 @@ are the family's own model and those that it is compared with.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
+
+import yaml
 
 # Symbol embeddings of the models that answer questions.
 EMBEDDINGS = ("streams", "learned", "canonical", "renamed", "random")
@@ -38,27 +42,12 @@ class Kind(NamedTuple):
     """
 
     title: str
-    tags: tuple[str, ...]
+    tags: Sequence[str]
     pipeline: str
     example: str
-    papers: tuple[str, ...]
+    papers: Sequence[str]
 
 
-_LTL = ("linear-temporal-logic", "formal-methods"), "ltl-witness", "G(request -> F grant)", ("hahn2021teaching",)
-_PROP, _FORMULA = ("propositional-logic", "formal-methods"), "(request | !grant) & busy"
-TASKS = {
-    "ltl": Kind("witnesses of formulas of linear temporal logic", *_LTL),
-    "ltl-operators": Kind("witnesses of formulas of linear temporal logic in all operators", *_LTL),
-    "prop": Kind(
-        "assignments that satisfy propositional formulas", _PROP, "prop-assignment", _FORMULA,
-        ("hahn2021teaching", "isik2025interchangeable"),
-    ),
-    "copy": Kind("copies of strings of symbols", ("copying",), "symbol-task", "a b c a", ("isik2025interchangeable",)),
-    "tseitin": Kind(
-        "clauses that stand for propositional formulas", _PROP, "symbol-task", _FORMULA,
-        ("tseitin1968complexity", "hahn2021teaching"),
-    ),
-}  # fmt: skip
 # Tasks of the papers; the others have no models of a paper's sizes, and no card of a family.
 PAPER_TASKS = ("ltl", "prop", "copy")
 
@@ -76,10 +65,10 @@ class Relative(NamedTuple):
     """
 
     title: str
-    tags: tuple[str, ...]
+    tags: Sequence[str]
     heads: Mapping[str, str]
-    variants: tuple[str, ...]
-    tables: tuple[str, ...]
+    variants: Sequence[str]
+    tables: Sequence[str]
     paper: str
 
     def architecture(self, config: Mapping[str, Any]) -> str | None:
@@ -88,58 +77,9 @@ class Relative(NamedTuple):
         return name if name in self.heads else None
 
 
-RELATIVES = {
-    "lexinvariant": Relative(
-        "sequences of symbols",
-        ("symbol-invariance", "lexinvariant"),
-        {"SymbolInvariantForCausalLM": "text-generation"},
-        ("gaussian", "regularised", "learned", "renamed", "streams"),
-        ("lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-streams-keys", "lexinv-symbols"),
-        "huang2023lexinvariant",
-    ),
-    "identity-gpt2": Relative(
-        "reasoning with abstract symbols",
-        ("symbolic-reasoning", "gpt2"),
-        {
-            "IdentityGPT2LMHeadModel": "text-generation",
-            "IdentityGPT2ForSequenceClassification": "text-classification",
-        },
-        ("identity", "vanilla"),
-        ("identity-templates", "identity-symbols", "identity-copy", "identity-kernel", "identity-gpt2"),
-        "abstractsymbols",
-    ),
-    "renamer": Relative(
-        "predicting a number or a class of a sequence",
-        ("symbol-invariance", "renamer", "code"),
-        {"SymbolInvariantForSequenceClassification": "text-classification"},
-        ("views", "learned", "canonical", "renamed", "streams"),
-        ("renamer-blocks", "renamer-sizes", "renamer-figure2", "renamer-derivatives"),
-        "ankner-renamer",
-    ),
-    "tokens": Relative(
-        "pointing at symbols and classifying tokens",
-        ("symbol-invariance", "code"),
-        {
-            "SymbolInvariantForMaskedLM": "fill-mask",
-            "SymbolInvariantForTokenClassification": "token-classification",
-        },
-        ("streams", "views", "learned", "canonical", "renamed"),
-        (),
-        "isik2026names",
-    ),
-    "encoder": Relative(
-        "vectors and classes of texts and of their tokens",
-        ("symbol-invariance",),
-        {
-            "SymbolInvariantEncoder": "feature-extraction",
-            "SymbolInvariantEncoderForSequenceClassification": "text-classification",
-            "SymbolInvariantEncoderForTokenClassification": "token-classification",
-        },
-        ("streams",),
-        (),
-        "isik2026names",
-    ),
-}
+_KNOWN = yaml.safe_load((resources.files("hf_symbinv.hub.cards") / "families.yaml").read_text(encoding="utf-8"))
+TASKS = {name: Kind(**fields) for name, fields in _KNOWN["tasks"].items()}
+RELATIVES = {name: Relative(**fields) for name, fields in _KNOWN["relatives"].items()}
 
 
 def relative_name(config: Mapping[str, Any]) -> str | None:
