@@ -19,12 +19,15 @@ sizes = ["--num-symbols", "2", "--min-size", "2", "--max-size", "5", "--rows", "
 assert make(["--task", "copy", "--output", "copy", "--workers", "1", *sizes]) == 0
 assert main(["push", "copy", "alice/copy", "--private"]) == 0
 rows = datasets.load_dataset("parquet", data_dir="copy")
-rows["train"].push_to_hub("alice/rows", "few", split="test")
+for name in ("few", "more"):
+    rows.push_to_hub("alice/rows", name)
 result = {split: rows[split].to_list() for split in rows}
 """
 PULL = """
 import datasets
-from hf_symbinv import load_data
+from hf_symbinv import COPY, load_data
+from hf_symbinv.errors import UserError
+from hf_symbinv.evaluation import load_questions
 
 result = [
     {split: part.to_list() for split, part in rows.items()}
@@ -32,8 +35,14 @@ result = [
         datasets.load_dataset("alice/copy"),
         load_data("copy", {}, "alice/copy"),
         datasets.load_dataset("alice/rows", "few"),
+        load_data("copy", {}, "alice/rows/few"),
     )
 ]
+result.append([question.reference for question in load_questions(COPY, "alice/rows/few", "test")])
+try:
+    load_data("copy", {}, "alice/rows")
+except UserError as error:
+    result.append(str(error))
 """
 
 
@@ -41,8 +50,9 @@ result = [
 def test_what_was_pushed_comes_back_row_by_row(server, tmp_path):
     rows = run(server, PUSH, None, tmp_path / "alice")
     assert {split: len(part) for split, part in rows.items()} == {"train": 32, "validation": 4, "test": 4}
-    copy, loaded, few = run(server, PULL, None, tmp_path / "user")
-    assert copy == loaded == rows and few == {"test": rows["train"]}
+    *loaded, references, several = run(server, PULL, None, tmp_path / "user")
+    assert loaded == [rows] * 4 and references == [row["copy"] for row in rows["test"]]
+    assert several == "alice/rows: holds several data sets; name one of them, alice/rows/few or alice/rows/more"
     assert server["dataset", "alice/copy"].private
     assert tokens_in(tmp_path) == []
 
