@@ -2,14 +2,21 @@
 
 import difflib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from .versions_symbinv import PreTrainedConfig, later, logging, strict
-
-logger = logging.get_logger(__name__)
+from .versions_symbinv import PreTrainedConfig, later, strict
 
 COMPONENTS = ("EP", "EA", "DP", "DA", "CP", "CA")
+# What each kind of model needs, of these pairs of blocks one or both, and the embeddings that it can have.
+_NEEDED = {
+    "encoder-decoder": (("DP", "DA"), ("CP", "CA")), "decoder-only": (("DP", "DA"),), "encoder-only": (("EP", "EA"),),
+}  # fmt: skip
+_EMBEDDINGS = {
+    "encoder-decoder": ("streams", "learned", "canonical", "renamed", "random"),
+    "decoder-only": ("streams", "learned", "renamed", "gaussian"),
+    "encoder-only": ("streams", "learned", "canonical", "renamed", "views"),
+}
 
 # What `PreTrainedConfig` takes besides its fields: keys that it or its loaders write into config.json.
 _INHERITED_KEYS = {
@@ -213,19 +220,16 @@ class SymbolInvariantConfig(PreTrainedConfig):
             }[self.kind]
         self.is_encoder_decoder = self.kind == "encoder-decoder"
         if self.token_arity is not None:  # JSON writes integer keys as strings
-            self.token_arity = {_token_id(key): value for key, value in self.token_arity.items()}
+            numbers = (int(key) if str(key).isdecimal() else key for key in self.token_arity)
+            self.token_arity = dict(zip(numbers, self.token_arity.values(), strict=True))
         super().__post_init__(**kwargs, **others)
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """As `PreTrainedConfig.from_dict`: keeps keys that are no fields, and warns of one that is nearly a field."""
+        """As `PreTrainedConfig.from_dict`: keeps keys that are no fields."""
         names = {*cls.__dataclass_fields__, *_INHERITED_KEYS, "vocab_size"}
         own = {name: value for name, value in config_dict.items() if name in names}
         others = {name: value for name, value in config_dict.items() if name not in names}
-        for name, value in others.items():
-            if near := difflib.get_close_matches(name, cls.__dataclass_fields__, n=1, cutoff=0.8):
-                said = "%s=%r in the configuration is no field and has no effect; did you mean %s?"
-                logger.warning(said, name, value, near[0])
         return super().from_dict({**own, _OTHERS: others} if others else own, **kwargs)
 
     @property
@@ -268,132 +272,109 @@ class SymbolInvariantConfig(PreTrainedConfig):
         """Refuses sizes that no model can have."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name, value in fields.items():
-            odd = isinstance(value, float) and not math.isfinite(value)
-            _refuse({f"{name}={value}: must be finite; JSON has no such number, so the model could not be saved": odd})
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{name}={value}: must be finite; JSON has no such number, so it could not be saved")
         last, least = self.base_vocab_size - 1, 0 if self.symbol_embedding in ("streams", "views") else 1
         ones = ("base_vocab_size", "num_views", "d_model", "num_attention_heads", "d_ff", "max_positions")
-        ids, base_id = ("pad", "bos", "eos", "decoder_start"), f"a base id, 0 … {last} (base_vocab_size - 1)"
-        rules: list[tuple[str, Callable[[Any], bool], str]] = [
-            *((name, lambda value: value >= 1, "at least 1") for name in (*ones, "encoder_passes")),
-            ("encoder_layers", lambda value: value >= 0, "at least 1, or 0 for a decoder without encoder"),
-            ("decoder_layers", lambda value: value >= 0, "at least 1, or 0 for an encoder alone"),
-            ("num_symbols", lambda value: value >= least, f"at least {least}"),
-            ("extra_streams", lambda value: value >= 0, "at least 0"),
-            ("dropout", lambda value: 0 <= value < 1, "a probability in [0, 1)"),
-            ("label_smoothing", lambda value: 0 <= value < 1, "a share in [0, 1)"),
-            ("layer_norm_eps", lambda value: value > 0, "positive"),
-            ("initializer_range", lambda value: value is None or value > 0, "positive, as BERT's 0.02, or None"),
-            ("rope_theta", lambda value: value > 0, "positive"),
-            ("identity_multiplier", lambda value: value > 0, "positive; 1 changes nothing"),
-            *((f"{name}_token_id", lambda value: value is None or 0 <= value <= last, base_id) for name in ids),
-        ]
-        _refuse({f"{name}={fields[name]}: must be {rule}": not fits(fields[name]) for name, fits, rule in rules})
+        ids = (self.pad_token_id, self.bos_token_id, self.eos_token_id, self.decoder_start_token_id)
+        names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+        fresh, spread = self.num_fresh_symbols, self.initializer_range
+        self._refuse([
+            *((name, fields[name] < 1, "must be at least 1") for name in (*ones, "encoder_passes")),
+            ("encoder_layers", self.encoder_layers < 0, "must be at least 1, or 0 for a decoder without encoder"),
+            ("decoder_layers", self.decoder_layers < 0, "must be at least 1, or 0 for an encoder alone"),
+            ("num_symbols", self.num_symbols < least, f"must be at least {least}"),
+            ("num_fresh_symbols", fresh is not None and fresh < 0, "must be at least 0, or None for no limit"),
+            ("extra_streams", self.extra_streams < 0, "must be at least 0"),
+            ("dropout", not 0 <= self.dropout < 1, "must be a probability in [0, 1)"),
+            ("label_smoothing", not 0 <= self.label_smoothing < 1, "must be a share in [0, 1)"),
+            ("random_share", not 0 < self.random_share <= 1, "must be a probability in (0, 1]; for none, use learned"),
+            ("layer_norm_eps", self.layer_norm_eps <= 0, "must be positive"),
+            ("initializer_range", spread is not None and spread <= 0, "must be positive, as BERT's 0.02, or None"),
+            ("rope_theta", self.rope_theta <= 0, "must be positive"),
+            ("identity_multiplier", self.identity_multiplier <= 0, "must be positive; 1 changes nothing"),
+            ("activation_function", self.activation_function not in later("ACT2FN"),
+             "must be a key of transformers' ACT2FN, such as relu"),
+            ("problem_type", self.problem_type not in (None, "regression", "single_label_classification"),
+             "use regression or single_label_classification, or None for regression with one label alone"),
+            *((name, token is not None and not 0 <= token <= last, f"must be a base id, 0 … {last}")
+              for name, token in zip(names, ids, strict=True)),
+        ])  # fmt: skip
         heads = 2 * self.num_attention_heads
-        rule = f"a multiple of 2 * num_attention_heads = {heads}, so that every head has an even width to rotate"
-        _refuse({f"d_model={self.d_model}: must be {rule}": self.d_model % heads != 0})
-
-    def validate_activation(self) -> None:
-        """Refuses an activation that transformers does not know."""
-        known, name = later("ACT2FN"), self.activation_function
-        near = difflib.get_close_matches(name, known, n=1)
-        remedy = f"did you mean {near[0]}?" if near else "use a name of transformers.activations.ACT2FN, such as relu"
-        _refuse({f"activation_function={name!r}: unknown; {remedy}": name not in known})
+        rule = f"must be a multiple of 2 * num_attention_heads = {heads}, so that each head has an even width to rotate"
+        self._refuse([("d_model", self.d_model % heads, rule)])
 
     def validate_components(self) -> None:
         """Refuses component lists that name no model of the family."""
-        components = self.components or []  # never None here: the defaults are filled in
-        listed, kind = set(components), self.symbol_embedding
-        given = f'components="{"-".join(map(str, components))}"'
-        unknown = next((one for one in components if one not in COMPONENTS), None)
-        own, encodes = {"decoder-only": {"DP", "DA"}, "encoder-only": {"EP", "EA"}}.get(self.kind), self.encoder_layers
-        foreign = own is not None and not (listed and listed <= own)
-        sees_question, sees_answer = (own or listed & blocks for blocks in ({"CP", "CA"}, {"DP", "DA"}))
-        wrong = {
-            "encoder_layers=0, decoder_layers=0: a model needs layers of one kind at least": not self.num_hidden_layers,
-            f"{given}: unknown component {unknown!r}; use some of {' '.join(COMPONENTS)}": unknown is not None,
-            f"{given}: a component is listed twice; list each at most once": len(listed) < len(components),
-            f"{given}: without decoder (decoder_layers=0) there are EP and EA; use one or both": foreign and encodes,
-            f"{given}: without encoder (encoder_layers=0) there are DP and, with streams, DA; use one or both": foreign,
-            f"{given}: the decoder would not see the encoder; add CP, CA or both, or for a decoder alone set "
-            "encoder_layers=0, for an encoder alone decoder_layers=0": not sees_question,
-            f"{given}: the decoder would not see the answer so far; add DP, DA or both": not sees_answer,
-            f'{given}: symbol_embedding="{kind}" has one stream, which leaves nothing to aggregate; use some of EP DP '
-            "CP": kind != "streams" and listed & {"EA", "DA", "CA"},
-        }
-        _refuse(wrong)
+        if not self.num_hidden_layers:
+            raise ValueError("encoder_layers=0, decoder_layers=0: a model needs layers of one kind at least")
+        components, needed = self.components or [], _NEEDED[self.kind]  # never None here: the defaults are filled in
+        known: Sequence[str] = COMPONENTS if self.kind == "encoder-decoder" else needed[0]
+        if self.symbol_embedding != "streams":  # one stream leaves nothing to aggregate
+            known = [name for name in known if name.endswith("P")]
+        self._refuse([
+            *(("components", name not in known, f"{name!r} is no block of this model; use some of {' '.join(known)}")
+              for name in components),
+            ("components", len({*components}) < len(components), "a component is listed twice; list each at most once"),
+            *(("components", not {*pair} & {*components}, f"{self.kind} models need {' or '.join(pair)}, or both")
+              for pair in needed),
+        ])  # fmt: skip
         self._validate_embedding()
 
     def _validate_embedding(self) -> None:
-        kind, fresh, share = self.symbol_embedding, self.num_fresh_symbols, self.random_share
-        given = f'symbol_embedding="{kind}"'
-        no_encoder, no_decoder = self.kind == "decoder-only", self.kind == "encoder-only"
-        width, available = self.random_dim, num_vectors(self.random_method, self.random_dim)
-        gaussian, views = kind == "gaussian" and not no_encoder, kind == "views" and not no_decoder
-        whole = share != 1 and kind not in ("gaussian", "renamed")
-        odd = kind == "random" and not 1 <= width < self.d_model
-        wrong = {
-            f'{given}: a decoder without encoder (encoder_layers=0) uses "streams", "gaussian", "learned" or '
-            '"renamed"': no_encoder and kind not in ("streams", "gaussian", "learned", "renamed"),
-            f'{given}: an encoder without decoder (decoder_layers=0) uses "views", "streams", "learned", "canonical" '
-            'or "renamed"': no_decoder and kind not in ("views", "streams", "learned", "canonical", "renamed"),
-            f'{given}: is for a decoder without encoder; set encoder_layers=0 and components=["DP"]': gaussian,
-            f'{given}: is for an encoder without decoder; set decoder_layers=0 and components=["EP"]': views,
-            f"num_views={self.num_views}: a decoder without encoder (encoder_layers=0) writes symbols of one view; set "
-            "num_views=1": no_encoder and self.num_views > 1,
-            "embedding_norm=True: is for an encoder without decoder; set decoder_layers=0, or remove the "
-            "field": self.embedding_norm and not no_decoder,
-            f"scale_embedding=False: {given} has a learned scale of its own; remove the field": not self.scale_embedding
-            and kind == "gaussian",
-            f"num_fresh_symbols={fresh}: an encoder without decoder (decoder_layers=0) writes no symbols; remove the "
-            "field": fresh is not None and no_decoder,
-            f"num_fresh_symbols={fresh}: {given} has a row for every symbol and writes any of them, new or not; remove "
-            "the field": fresh is not None and kind not in ("streams", "canonical"),
-            f"num_fresh_symbols={fresh}: must be at least 0, or None for no limit": fresh is not None and fresh < 0,
-            f"extra_streams={self.extra_streams}: is for an encoder-decoder with streams whose answers have no new "
-            "symbols; remove the field": self.extra_streams
-            and (kind != "streams" or self.kind != "encoder-decoder" or self.answers_have_new_symbols),
-            f"random_share={share}: must be a probability in (0, 1]; to randomise nothing, use "
-            'symbol_embedding="learned"': not 0 < share <= 1,
-            f'random_share={share}: {given} randomises no share of the symbols; use "gaussian" or "renamed"': whole,
-            f"random_dim={width}: must be at least 1 and leave some of d_model={self.d_model} to learn": odd,
-            f"num_symbols={self.num_symbols}: {self.random_method} with random_dim={width} has {available} different "
-            "vectors; choose a larger random_dim": kind == "random" and self.num_symbols > available,
-        }
-        _refuse(wrong)
-
-    def validate_problem(self) -> None:
-        """Refuses a problem type that `SymbolInvariantForSequenceClassification` has no loss for."""
-        if self.problem_type not in (None, "regression", "single_label_classification"):
-            known = '"regression" or "single_label_classification", or None for regression with one label and'
-            raise ValueError(f'problem_type="{self.problem_type}": use {known} classification with more')
+        kind, known = self.symbol_embedding, _EMBEDDINGS[self.kind]
+        has_decoder, has_encoder = self.kind != "encoder-only", self.kind != "decoder-only"
+        fresh, fixed = self.num_fresh_symbols is not None, self.is_encoder_decoder and not self.answers_have_new_symbols
+        available = num_vectors(self.random_method, self.random_dim)
+        no_width = not 1 <= self.random_dim < self.d_model
+        self._refuse([
+            ("symbol_embedding", kind not in known, f"a model that is {self.kind} has one of {', '.join(known)}; "
+             "without encoder layers it is decoder-only, without decoder layers encoder-only"),
+            ("num_views", not has_encoder and self.num_views > 1, "a decoder alone writes symbols of one view; set 1"),
+            ("embedding_norm", self.embedding_norm and has_decoder, "is for an encoder alone; remove the field"),
+            ("scale_embedding", not self.scale_embedding and kind == "gaussian", "gaussian rows have a learned scale"),
+            ("num_fresh_symbols", fresh and not has_decoder, "an encoder alone writes no symbols; remove the field"),
+            ("num_fresh_symbols", fresh and kind not in ("streams", "canonical"), f"symbol_embedding={kind!r} has a "
+             "row for every symbol and writes any of them, new or not; remove the field"),
+            ("extra_streams", self.extra_streams and not (kind == "streams" and fixed),
+             "is for an encoder-decoder with streams whose answers have no new symbols; remove the field"),
+            ("random_share", self.random_share != 1 and kind not in ("gaussian", "renamed"),
+             f"symbol_embedding={kind!r} randomises no share of the symbols; use gaussian or renamed"),
+            ("random_dim", kind == "random" and no_width, f"must be at least 1, and less than d_model={self.d_model}"),
+            ("num_symbols", kind == "random" and self.num_symbols > available,
+             f"{self.random_method} with random_dim={self.random_dim} has {available} different vectors; choose a "
+             "larger random_dim"),
+        ])  # fmt: skip
 
     def validate_tokens(self) -> None:
         """Refuses token tables that do not fit the vocabulary or the positions."""
-        last, positions = self.base_vocab_size - 1, self.encoder_positions
-        for token, arity in (self.token_arity or {}).items():
-            fits = 0 <= token <= last and arity in (0, 1, 2)
-            _refuse({f"token_arity={{{token}: {arity}}}: keys are base ids 0 … {last}, values 0, 1 or 2": not fits})
-        passes, in_layers, no_encoder = self.encoder_passes, self.encoder_positions_in_layers, self.encoder_layers <= 0
-        cosines = self.normalize_embeddings and self.normalize_features
+        last, positions, no_encoder = self.base_vocab_size - 1, self.encoder_positions, self.kind == "decoder-only"
         unused = "a decoder without encoder (encoder_layers=0) has no use for it; remove the field"
-        wrong = {
-            'encoder_positions="tree": needs token_arity (base id → number of children) to find the syntax '
-            "tree": positions == "tree" and not self.token_arity,
-            f"encoder_passes={passes}: {unused}": no_encoder and passes != 1,
-            f"encoder_positions_in_layers={in_layers}: {unused}": no_encoder and in_layers,
-            'encoder_positions_in_layers=True: encoder_positions="rope" turns queries and keys in each layer already; '
-            "remove the field": positions == "rope" and in_layers,
-            'loss="adacos": scales cosines, so it needs normalize_embeddings=True and normalize_features=True; or use '
-            'loss="cross_entropy"': self.loss == "adacos" and not cosines,
-        }
-        _refuse(wrong)
+        self._refuse([
+            *(("token_arity", not (type(token) is int and 0 <= token <= last and arity in (0, 1, 2)),
+               f"{token!r}: {arity}: keys are base ids 0 … {last}, values 0, 1 or 2")
+              for token, arity in (self.token_arity or {}).items()),
+            ("encoder_positions", positions == "tree" and not self.token_arity,
+             "needs token_arity (base id → number of children) to find the syntax tree"),
+            ("encoder_passes", no_encoder and self.encoder_passes != 1, unused),
+            ("encoder_positions_in_layers", no_encoder and self.encoder_positions_in_layers, unused),
+            ("encoder_positions_in_layers", positions == "rope" and self.encoder_positions_in_layers,
+             'encoder_positions="rope" turns queries and keys in each layer already; remove the field'),
+            ("loss", self.loss == "adacos" and not (self.normalize_embeddings and self.normalize_features),
+             "scales cosines, so it needs normalize_embeddings=True and normalize_features=True; or use cross_entropy"),
+            ("grammar", self.grammar is not None and not self.is_encoder_decoder, "is for encoder-decoders"),
+            ("tie_word_embeddings", not self.tie_word_embeddings, "encoder, decoder and projection share one table"),
+        ])  # fmt: skip
         if self.grammar is not None:
-            _refuse({"grammar: only encoder-decoders follow one; remove the field": not self.is_encoder_decoder})
-            check_grammar(self.grammar, self.base_vocab_size, self.num_views)
-            _refuse({"eos_token_id=None: grammar needs a token that ends an answer": self.eos_token_id is None})
-            check_grammar_alone(self)
-        tied = "tie_word_embeddings=False: encoder, decoder and projection share one table; remove the field"
-        _refuse({tied: not self.tie_word_embeddings})
+            check_grammar(self.grammar, self)
+
+    def _refuse(self, rules: Iterable[tuple[str, object, str]]) -> None:
+        """Raises a ValueError for the first of the fields of which it is true that something is wrong."""
+        for name, is_wrong, rule in rules:
+            if is_wrong:
+                value = getattr(self, name)
+                shown = "-".join(map(str, value)) if isinstance(value, list) else value
+                raise ValueError(f"{name}={shown!r}: {rule}")
 
 
 def num_vectors(method: str, width: int) -> float:
@@ -413,41 +394,25 @@ _GRAMMAR_KEYS = {
 }
 
 
-def check_grammar(grammar: dict[str, Any], base_vocab_size: int, num_views: int = 1) -> None:
-    """Raises a ValueError for a grammar that no `GrammarProcessor` can follow, or with symbols of several views."""
+def check_grammar(grammar: Any, config: Any) -> None:
+    """Raises a ValueError for a grammar that no `GrammarProcessor` can follow with a model of this configuration."""
     name = grammar.get("name") if isinstance(grammar, Mapping) else None
-    names = ", ".join(f'{{"name": "{known}", …}}' for known in _GRAMMAR_KEYS)
-    keys, many = _GRAMMAR_KEYS.get(str(name), ()), num_views != 1
-    missing = [key for key in keys if key not in grammar]
-    _refuse({f"grammar={grammar!r}: unknown grammar; use {names} or None": not keys})
-    _refuse({f"grammar={grammar!r}: {', '.join(missing)} missing; give the ids of these tokens": missing})
+    keys, last = _GRAMMAR_KEYS.get(str(name)), config.base_vocab_size - 1
+    if keys is None:
+        names = ", ".join(f'{{"name": "{known}", …}}' for known in _GRAMMAR_KEYS)
+        raise ValueError(f"grammar={grammar!r}: unknown grammar; use {names} or None")
     for key in keys:
-        ids = grammar[key] if isinstance(grammar[key], list) else [grammar[key]]
-        fits = all(type(token) is int and 0 <= token < base_vocab_size for token in ids)
-        _refuse({f"grammar: {key}={grammar[key]!r}: must be base ids, 0 … {base_vocab_size - 1}": not fits})
-    _refuse({f"grammar={name!r} with num_views={num_views}: grammars know symbols of one view; use grammar=None": many})
-    _refuse({"grammar: values=[]: give the ids of the values that symbols can have": grammar.get("values") == []})
-
-
-def check_grammar_alone(config: Any) -> None:
-    """Raises a ValueError for a grammar beside `num_fresh_symbols`, if answers may have new symbols."""
+        ids = grammar.get(key)
+        each = ids if isinstance(ids, list) else [ids]
+        if not all(type(token) is int and 0 <= token <= last for token in each) or (key == "values" and not each):
+            raise ValueError(f"grammar: {key}={ids!r}: must be base ids, 0 … {last}")
+    if config.num_views > 1:
+        raise ValueError(f"grammar={name!r} with num_views={config.num_views}: grammars know symbols of one view")
     if config.answers_have_new_symbols:
-        why = f"with num_fresh_symbols={config.num_fresh_symbols}: grammars know the symbols of the question only"
-        raise ValueError(f"grammar {why}; use grammar=None, or remove num_fresh_symbols")
-
-
-def _token_id(key: Any) -> int:
-    if isinstance(key, str) and key.isdecimal():
-        return int(key)
-    _refuse({f"token_arity: key {key!r} is not a token id (int)": type(key) is bool or not isinstance(key, int)})
-    return key
-
-
-def _refuse(wrong: Mapping[str, object]) -> None:
-    """Raises a ValueError with the first message whose value, whether that is wrong, is true."""
-    for message, is_wrong in wrong.items():
-        if is_wrong:
-            raise ValueError(message)
+        why = f"num_fresh_symbols={config.num_fresh_symbols}: grammars know the symbols of the question only"
+        raise ValueError(f"grammar with {why}; use grammar=None, or remove num_fresh_symbols")
+    if config.eos_token_id is None:
+        raise ValueError("eos_token_id=None: grammar needs a token that ends an answer")
 
 
 SymbolInvariantConfig.register_for_auto_class()  # saved checkpoints bring the code along

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .arguments_symbinv import Settings, allowed_in_slots, flat, usual_processors, warpers
 from .cache_symbinv import OutputWithCache, SymbolInvariantCache, own_cache
-from .configuration_symbinv import check_grammar, check_grammar_alone
+from .configuration_symbinv import check_grammar
 from .grammar_symbinv import GRAMMARS, GrammarProcessor
 from .search_symbinv import Found, Reader, Told, search
 from .slots_symbinv import Names, Slots, inferred_mask, referents_of, refuse_counts, refuse_embeddings, refuse_lost
@@ -218,8 +218,7 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
 
             found.append(within)
         if grammar is not None:
-            check_grammar_alone(self.config)
-            check_grammar(grammar, self.config.base_vocab_size, self.config.num_views)
+            check_grammar(grammar, self.config)
             rules = GRAMMARS[grammar["name"]](grammar, self.config.base_vocab_size, self.config.eos_token_id)
             symbols = [number for number in start.symbols for _ in range(shared)]
             follower = GrammarProcessor(rules, symbols, told.max_length, is_first=not found)

@@ -183,7 +183,7 @@ def require_grammar(
     """Makes sure that answers of a model can follow the grammar of a `generation_config.json`, if it has one."""
     if grammar is not None:
         try:
-            check_grammar(grammar, config.base_vocab_size, config.num_views)
+            check_grammar(grammar, config)
         except ValueError as reason:
             raise error(f"{place}: {reason}; {remedy}") from reason
 

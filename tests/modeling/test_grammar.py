@@ -266,11 +266,11 @@ def test_a_prompt_is_finished_within_the_limit_or_refused(preset, prompt, fits):
     ("grammar", "message"),
     [
         ({"name": "json"}, "unknown grammar; use .*lasso.*assignment.* or None"),
-        ({"name": "lasso", "unary": [7]}, "operand, binary, separator, cycle_start, cycle_end missing; give the ids"),
+        ({"name": "lasso", "unary": [7]}, "grammar: operand=None: must be base ids"),
         ({**LASSO, "unary": [99]}, r"grammar: unary=\[99\]: must be base ids, 0 … 12"),
-        ({"name": "assignment"}, "values missing; give the ids of these tokens"),
+        ({"name": "assignment"}, "grammar: values=None: must be base ids"),
         ({"name": "assignment", "values": [3, 13]}, r"grammar: values=\[3, 13\]: must be base ids, 0 … 12"),
-        ({"name": "assignment", "values": []}, r"grammar: values=\[\]: give the ids of the values"),
+        ({"name": "assignment", "values": []}, r"grammar: values=\[\]: must be base ids"),
     ],
 )
 def test_a_wrong_grammar_is_refused(grammar, message):
