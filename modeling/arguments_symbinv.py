@@ -45,30 +45,20 @@ _ID_ARGUMENTS = (
     "forced_eos_token_id", "eos_token_id", "pad_token_id", "bos_token_id", "decoder_start_token_id",
 )  # fmt: skip
 
-_ON_THE_HUB = "transformers moved this search to code on the Hub, and that code knows no symbols; "
-# Arguments -> why a model over symbols cannot follow them, and what to do.
+# Arguments -> why a model over symbols cannot follow them, and what does instead.
 _REASONS = {
-    "watermarking_config": "a watermark hangs on ids, so the names of symbols would change an answer; leave it out",
-    "token_healing": "it extends the name of the last token, but the name of a symbol means nothing; leave it out",
-    "assistant_model prompt_lookup_num_tokens": "a symbol that was guessed and taken back would keep its stream; leave "
-    "it out",
-    "is_assistant": "the model assists no other; leave it out",
-    "assistant_tokenizer assistant_early_exit": "it belongs to assistants, which are refused; leave it out",
-    "use_mtp": "the model predicts one token at a time; leave it out",
-    "speculation_type": "no draft model of this type knows symbols; leave it out",
-    "guidance_scale": "a pass without its question has other symbols to be compared with; use a logits_processor",
-    "negative_prompt_ids negative_prompt_attention_mask": "it belongs to guidance_scale, which is refused; leave it "
-    "out",
-    "custom_generate": "another loop would not know slots; call it with the model: custom_generate(model, …)",
-    "cache_implementation cache_config max_cache_len": "the model's own cache grows with what is written, and its "
-    "beams share the encoder's keys; leave it out",
-    "prefill_chunk_size": "a question is read at once; leave it out",
-    "penalty_alpha": _ON_THE_HUB + "use do_sample=True or num_beams",
-    "low_memory": "it belongs to contrastive search, which is refused; leave it out",
-    "dola_layers": _ON_THE_HUB + "leave it out",
-    "num_beam_groups": _ON_THE_HUB + "use num_beams with do_sample=True for answers that differ",
-    "diversity_penalty": "it belongs to groups of beams, which are refused; use num_beams with do_sample=True",
-    "constraints force_words_ids": _ON_THE_HUB + "use a logits_processor, a grammar or prefix_allowed_tokens_fn",
+    "watermarking_config": "a watermark hangs on ids, so the names of symbols would change an answer",
+    "token_healing": "it extends the name of the last token, but the name of a symbol means nothing",
+    "assistant_model assistant_tokenizer assistant_early_exit is_assistant prompt_lookup_num_tokens use_mtp "
+    "speculation_type": "a symbol that was guessed and taken back would keep its stream",
+    "guidance_scale negative_prompt_ids negative_prompt_attention_mask": "a pass without its question has other "
+    "symbols; a logits_processor can compare as it sees fit",
+    "custom_generate": "another loop would not know slots; call it with the model, custom_generate(model, …)",
+    "cache_implementation cache_config max_cache_len prefill_chunk_size": "the model's own cache grows with what is "
+    "written, and its beams share the encoder's keys",
+    "penalty_alpha low_memory dola_layers num_beam_groups diversity_penalty constraints force_words_ids": "this "
+    "search is code on the Hub now, which knows no symbols; use num_beams, do_sample=True, a grammar or a "
+    "logits_processor",
     "synced_gpus": "processes that share weights would wait for each other; gather the weights first, as with ZeRO-2",
 }
 REFUSED = {name: why for names, why in _REASONS.items() for name in names.split()}
@@ -113,7 +103,7 @@ class Settings:
             if value is None or (is_plain and value == _NEUTRAL.get(name, 0)):
                 continue
             shown = repr(value) if is_plain else f"a {type(value).__name__}"
-            raise ValueError(f"{name}={shown}: {why}")
+            raise ValueError(f"{name}={shown}: {why}; leave this argument out")
 
     def refuse_symbols(self, base_vocab_size: int) -> None:
         """Refuses symbols in the arguments of `generate` that hold ids."""

@@ -382,7 +382,7 @@ def test_answers_end_also_where_the_padding_token_is_the_end_token():
         ),
         (
             {"inputs": torch.tensor([[13, 2]]), "cache_implementation": "static"},
-            "cache_implementation='static': the model's own cache grows with what is written, .*; leave it out",
+            "cache_implementation='static': the model's own cache grows with what is written, .*; leave this argument out",
         ),
         (
             {"inputs": torch.tensor([[13, 2]]), "num_beam": 3},
