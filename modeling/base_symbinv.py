@@ -23,8 +23,8 @@ from .embedding_symbinv import (
     ViewsEmbedding,
     coreferent,
     make_embedding,
+    make_head,
 )
-from .head_symbinv import make_head
 from .layers_symbinv import (
     Attention,
     DecoderLayer,
@@ -192,6 +192,21 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         target = Sequence(symbol_slots, active, mask, angles, eager=config._attn_implementation == "eager")
         return self.decoder(self.dropout(hidden_states), encoded, target, source, cache, traces)
 
+    def grown(
+        self, referents: Tensor, first: Tensor | None, attention_mask: Tensor | None, cache: SymbolInvariantCache | None
+    ) -> Slots:
+        """Where symbols come in, the slots of texts with `referents (B·N, T)` behind those that the cache knows.
+
+        If it knows none, they are behind those of the questions, `first (B·N, S)`. Padding of `attention_mask (B·N,
+        past + T)` has no stream.
+        """
+        if attention_mask is not None:
+            referents = referents.masked_fill(attention_mask[:, -referents.shape[1] :] == 0, -1)
+        before = None if cache is None else cache.referents
+        slots: Slots = self.embedding.assign(referents, first if before is None else before)
+        self.decoder.fork(cache, slots.referents)
+        return slots
+
     def _aggregated(self, slots: Slots) -> Tensor:
         """The streams `(B, S)` or `(B, S, L)` that views of all streams average; no others with `extra_streams`."""
         return slots.referents >= 0 if self.config.extra_streams else slots.active
@@ -325,10 +340,10 @@ class TextEncoder(nn.Module):
 
     def forward(
         self, input_ids: Tensor | None = None, attention_mask: Tensor | None = None, *args: Any, **options: Any
-    ) -> Any:
-        """As `encode`, of `input_ids (B, L)` and `attention_mask (B, L)`; with `return_dict=False` as a tuple."""
-        model, return_dict = self._model[0], options.pop("return_dict", None)
-        return model._as_wanted(model.encode(input_ids, attention_mask, *args, **options), return_dict)
+    ) -> SymbolInvariantOutput:
+        """As `encode`, of `input_ids (B, L)` and `attention_mask (B, L)`, never as a tuple."""
+        options.pop("return_dict", None)
+        return self._model[0].encode(input_ids, attention_mask, *args, **options)
 
 
 class EncodingModel(SymbolInvariantPreTrainedModel):
@@ -477,19 +492,6 @@ def accept_missing_head(model: nn.Module, keys: Any) -> None:
     """Takes the head's weight, which a checkpoint has under the embedding's name, out of torch's missing `keys`."""
     present = [head for head, embedding in TIED_WEIGHTS.items() if embedding not in keys.missing_keys]
     keys.missing_keys[:] = [name for name in keys.missing_keys if name not in present]
-
-
-def refuse_taken_labels(
-    labels: Tensor | None, num_items_in_batch: Tensor | int | None, return_id_logits: bool | None
-) -> None:
-    """Refuses a call with `num_items_in_batch ()` from which a trainer took the `labels (B, T)`, to smooth them."""
-    if labels is None and num_items_in_batch is not None and return_id_logits is None:
-        raise ValueError(
-            "num_items_in_batch without labels: a trainer took them away. label_smoothing_factor would count "
-            "symbols that an example cannot write: leave it out, and set label_smoothing in the model's "
-            "configuration. For a compute_loss_func, which gets logits in id space, put return_id_logits=True into "
-            "the batches"
-        )
 
 
 def require_one_per_token(labels: Tensor, logits: Tensor, noun: str) -> None:

@@ -13,12 +13,28 @@ import torch
 from torch import Tensor, nn
 
 from .arguments_symbinv import Settings
-from .base_symbinv import Decoder, SymbolInvariantOutput, SymbolInvariantPreTrainedModel, TokenHeadModel
+from .base_symbinv import (
+    Decoder,
+    SymbolInvariantOutput,
+    SymbolInvariantPreTrainedModel,
+    TokenHeadModel,
+    require_one_per_token,
+)
 from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import CausalStreamsEmbedding, GaussianEmbedding, make_embedding
 from .generation_symbinv import Beginning, SlotGenerationMixin, new_symbols
-from .slots_symbinv import Names, Slots, check_source, inferred_mask, referents_of, refuse_embeddings, slots_to_ids
+from .slots_symbinv import (
+    NOT_BY_NAME,
+    Names,
+    Slots,
+    check_source,
+    inferred_mask,
+    referents_of,
+    refuse_embeddings,
+    refuse_taken_labels,
+    slots_to_ids,
+)
 
 
 class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
@@ -58,11 +74,8 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
         referents = referents_of(input_ids, self.config.base_vocab_size)
         attention_mask = self._mask(input_ids, attention_mask, past, known)
         if isinstance(self.embedding, CausalStreamsEmbedding):
-            if attention_mask is not None:
-                referents = referents.masked_fill(attention_mask[:, past:] == 0, -1)
             refuse_rows(slot_vectors=slot_vectors, slot_referents=slot_referents)
-            slots = self.embedding.assign(referents, None if known is None else known.referents)
-            self.decoder.fork(known, slots.referents)
+            slots = self.grown(referents, None, attention_mask, known)
             symbol_slots = slots.of(referents)
         else:
             slots, symbol_slots = self._slots(referents, slot_vectors, slot_referents, past > 0)
@@ -176,7 +189,6 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         num_items_in_batch: Tensor | int | None = None,
         inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
-        **kwargs: Tensor | None,
     ) -> SymbolInvariantOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -192,24 +204,12 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             use_cache: return the cache; default `config.use_cache`, and in training not.
             logits_to_keep, return_id_logits: logits of this many last positions, 0 for all; in id space, or by slots.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
-            kwargs: only `shift_labels`, `(B, T)` in the place of `labels`, those of position t for position t. Trainers
-                that cut a sequence into parts give them. As a parameter, `Trainer` would expect them in every batch.
 
         Raises:
             ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
                 mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
-        refuse_embeddings(inputs_embeds=inputs_embeds)
-        shift_labels = kwargs.pop("shift_labels", None)
-        if kwargs:
-            raise TypeError(f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}")
-        if labels is None and num_items_in_batch is not None:
-            raise ValueError(
-                "num_items_in_batch without labels: a trainer took them away. It does not know the model by name, so "
-                "its label_smoothing_factor would compare each token with the label of its own position. Leave that "
-                "out, and set label_smoothing in the model's configuration. For a compute_loss_func, set "
-                "model.accepts_loss_kwargs = False"
-            )
+        refuse_taken_labels(labels, num_items_in_batch, NOT_BY_NAME)
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None or cache is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
@@ -222,10 +222,10 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
                 None if tensor is None else tensor.repeat_interleave(num_draws, 0)
                 for tensor in (input_ids, attention_mask, slot_referents)
             )
-        keeps_cache = use_cache if labels is None and shift_labels is None and num_draws == 1 else False
+        keeps_cache = use_cache if labels is None and num_draws == 1 else False
         inputs = input_ids, attention_mask, past_key_values, slot_vectors, slot_referents
         asked = keeps_cache, output_attentions, output_hidden_states
-        outputs = self.model(*inputs, *asked, return_dict=True, cache=cache)
+        outputs = self.model(*inputs, *asked, return_dict=True, inputs_embeds=inputs_embeds, cache=cache)
         kept = slice(-logits_to_keep, None)
         slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
         if streams:
@@ -238,18 +238,14 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             # Logarithms of the mean probabilities.
             logits = logits.log_softmax(-1).unflatten(0, (-1, num_draws)).logsumexp(1) - math.log(num_draws)
             shuffled = False
-        loss, scored = None, (logits, cosines)
-        if shift_labels is None and labels is not None:
-            shift_labels, scored = labels[:, 1:], (logits[:, :-1], cosines[:, :-1])
-        if shift_labels is not None:
-            if shift_labels.shape != scored[0].shape[:2]:
-                shapes = f"shift_labels has shape {tuple(shift_labels.shape)}, logits are of {(*scored[0].shape[:2],)}"
-                raise ValueError(f"{shapes} tokens; give each token the label of the next one")
+        loss = None
+        if labels is not None:
+            require_one_per_token(labels, logits, "id")
             if not streams:  # to streams, a symbol without a row is a new one
-                given, base = shift_labels if labels is None else labels, self.config.base_vocab_size
-                self.model.embedding.refuse_unknown(referents_of(given, base, check=False))
-            columns = self._columns(shift_labels, slots) if shuffled else shift_labels
-            loss = self._loss(scored, columns, num_items_in_batch)
+                self.model.embedding.refuse_unknown(referents_of(labels, self.config.base_vocab_size, check=False))
+            following = labels[:, 1:]
+            columns = self._columns(following, slots) if shuffled else following
+            loss = self._loss((logits[:, :-1], cosines[:, :-1]), columns, num_items_in_batch)
         if shuffled and return_id_logits:
             logits = slots_to_ids(logits, slots, self.config)
         shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from .base_symbinv import EncodingModel, SymbolInvariantOutput, SymbolInvariantPreTrainedModel, require_one_per_token
 from .configuration_symbinv import SymbolInvariantConfig
-from .embedding_symbinv import OneStreamEmbedding
-from .head_symbinv import aggregate_streams, mean_over_streams
+from .embedding_symbinv import OneStreamEmbedding, aggregate_streams, mean_over_streams
 from .slots_symbinv import Slots, refuse_embeddings
 from .versions_symbinv import SequenceClassifierOutput, TokenClassifierOutput
 
@@ -39,7 +38,19 @@ class EncoderOnlyModel(EncodingModel):
         return self._as_wanted(output, return_dict)
 
 
-class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
+class _Classifier(SymbolInvariantPreTrainedModel):
+    """An encoder, behind which a subclass has a `classifier`."""
+
+    kind = "encoder-only"
+    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
+
+    def __init__(self, config: SymbolInvariantConfig):
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = EncoderOnlyModel(config)
+
+
+class SymbolInvariantForSequenceClassification(_Classifier):
     """An encoder whose outputs are pooled to one prediction per sequence: a number, or a class.
 
         y = pool over tokens of (W h + b),   h the mean over streams
@@ -51,15 +62,10 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
     Source: Renamer section 5; `pooling="sum"` is our choice, because costs add up; the pooler Devlin et al. 2019.
     """
 
-    kind = "encoder-only"
-    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
-
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.num_labels = config.num_labels
         if config.problem_type is None:  # written there, where transformers' pipelines look
             config.problem_type = "regression" if config.num_labels == 1 else "single_label_classification"
-        self.model = EncoderOnlyModel(config)
         self.pooler = nn.Linear(config.d_model, config.d_model) if config.pooling == "pooler" else None
         self.dropout = nn.Dropout(config.dropout)
         self.classifier = nn.Linear(config.d_model, config.num_labels)
@@ -80,14 +86,11 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         For regression, of floats `labels (B,)` or `(B, C)`, it is the mean squared error, or with "mape" the mean of
         `|y - ŷ| / |y|`, where no label may be 0; for classification, of int64 `labels (B,)`, the cross-entropy.
         """
-        refuse_embeddings(inputs_embeds=inputs_embeds)
-        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
+        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, True, inputs_embeds)
         active = Slots.from_referents(outputs.slot_referents).active
         logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), outputs.attention_mask)
         loss = None if labels is None else self._loss(logits, labels)
-        output = SequenceClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+        output = SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
         return self._as_wanted(output, return_dict)
 
     def _pool(self, hidden_states: Tensor, attention_mask: Tensor) -> Tensor:
@@ -117,7 +120,7 @@ class SymbolInvariantForSequenceClassification(SymbolInvariantPreTrainedModel):
         return ((labels - logits).abs() / labels.abs()).mean()
 
 
-class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
+class SymbolInvariantForTokenClassification(_Classifier):
     """An encoder that gives each token a class; where the answer is a symbol, take `SymbolInvariantForMaskedLM`.
 
         y_t = W h_t + b,   h_t at a base token the mean over streams, at a symbol the state of its own stream
@@ -127,14 +130,10 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
     Source: the read-out SIT Algorithm 2, as aggregated attention; the head Devlin et al. 2019, section 5.3.
     """
 
-    kind = "encoder-only"
-    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
     accepts_loss_kwargs = True  # micro-batches of one optimizer step add up to its mean
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
-        self.num_labels = config.num_labels
-        self.model = EncoderOnlyModel(config)
         self.classifier = nn.Linear(config.d_model, config.num_labels)
         self.post_init()
 
@@ -154,8 +153,7 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
         `labels (B, L)` int64 are classes 0 … C - 1, or -100 where nothing is to be predicted; the loss is averaged over
         `num_items_in_batch (scalar)` labels, by default those of this batch.
         """
-        refuse_embeddings(inputs_embeds=inputs_embeds)
-        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
+        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, True, inputs_embeds)
         if isinstance(self.model.embedding, OneStreamEmbedding):
             view = outputs.last_hidden_state.squeeze(1)  # (B, L, D)
         else:
@@ -168,9 +166,7 @@ class SymbolInvariantForTokenClassification(SymbolInvariantPreTrainedModel):
             wide = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
             count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
             loss = nn.functional.cross_entropy(wide, labels.flatten(), reduction="sum") / count
-        output = TokenClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+        output = TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
         return self._as_wanted(output, return_dict)
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 from .versions_symbinv import GPT2Config, strict
 
+_FIELDS = ("identity_qk", "identity_vo", "identity_initial", "identity_multiplier")
+
 
 @strict
 class IdentityGPT2Config(GPT2Config):
@@ -35,14 +37,11 @@ class IdentityGPT2Config(GPT2Config):
     identity_multiplier: float | int = 1.0
 
     def __post_init__(self, **kwargs: Any) -> None:
-        _refuse_misspelt(kwargs)
+        for name in kwargs:  # GPT-2's configuration takes any other
+            near = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=0.75)  # our choice: no field of GPT-2 is nearer
+            if near:
+                raise ValueError(f"{name}={kwargs[name]!r}: unknown field; did you mean {near[0]}?")
         super().__post_init__(**kwargs)
-
-    @classmethod
-    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """As `PreTrainedConfig.from_dict`, which leaves out every argument that is not a field: misspelt ones too."""
-        _refuse_misspelt(kwargs)
-        return super().from_dict(config_dict, **kwargs)
 
     def validate_identity(self) -> None:
         """Refuses what cannot be added to an attention."""
@@ -50,18 +49,6 @@ class IdentityGPT2Config(GPT2Config):
             raise ValueError(f"identity_multiplier={self.identity_multiplier}: must be positive; 1 changes nothing")
         if self.add_cross_attention:
             raise ValueError("add_cross_attention=True: the identity terms are those of self-attention; leave it out")
-
-
-_FIELDS = ("identity_qk", "identity_vo", "identity_initial", "identity_multiplier")
-
-
-def _refuse_misspelt(given: dict[str, Any]) -> None:
-    """Raises a ValueError if a name that is none of `_FIELDS` is nearly one."""
-    for name in given:
-        # Our choice: swapped, missing and wrong letters are nearer, and no field of GPT-2 or of transformers is.
-        near = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=0.75)
-        if near and name not in _FIELDS:
-            raise ValueError(f"{name}={given[name]!r}: unknown field; did you mean {near[0]}?")
 
 
 IdentityGPT2Config.register_for_auto_class()  # saved checkpoints bring the code along

@@ -1,11 +1,11 @@
-"""How symbols become vectors on the way in; `head_symbinv.py` has the way out.
+"""How symbols become vectors on the way in, and vectors logits on the way out.
 
 Ids are renamed to **slots** first (`assign`): slot · num_views + view takes the place of referent · num_views + view.
 An embedder is two modules that share one parameter, an embedding and a head. With `StreamsEmbedding` the slots of an
 example are its symbols in the order of their first appearance, and slot s is seen by stream s; `CanonicalEmbedding` has
 the same slots in one stream. With the others, which have one stream too, slot r is referent r, unless rows are
 permuted; `ViewsEmbedding` has no slots. `CausalStreamsEmbedding` and `GrowingCanonicalEmbedding` have symbols that come
-in while a text grows.
+in while a text grows. Logits have a column per base token and per view of each slot.
 
 Letters: B batch, S streams, K slots (S = K for streams, S = 1 else), L sequence length, D model width, V_n base tokens.
 """
@@ -65,6 +65,25 @@ def look_up(table: Tensor, input_ids: Tensor, symbol_slots: Tensor, config: Symb
     # A symbol without a slot is under the mask, where nothing sees it; others were refused.
     rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
     return nn.functional.embedding(rows, table).unsqueeze(1) * embedding_factor(config)
+
+
+def mean_over_streams(hidden_states: Tensor, active: Tensor) -> Tensor:
+    """The mean `(B, L, D)` of `hidden_states (B, S, L, D)` over each example's own streams; zeros if it has none.
+
+    They are those of `active (B, S)`, or at each place those of `active (B, S, L)`; integers count a stream often.
+    """
+    weights = active.to(hidden_states.dtype) / active.sum(1, keepdim=True).clamp(min=1)
+    return torch.einsum("bsld,bs->bld" if active.dim() == 2 else "bsld,bsl->bld", hidden_states, weights)
+
+
+def aggregate_streams(hidden_states: Tensor, symbol_slots: Tensor, active: Tensor) -> Tensor:
+    """One view `(B, L, D)` of all streams, `hidden_states (B, S, L, D)`: their mean, and at each symbol its own stream.
+
+    `symbol_slots (B, L)` is -1 at base tokens; `active (B, S)` or `(B, S, L)` is as above. Source: SIT Algorithm 2.
+    """
+    index = symbol_slots.clamp(min=0)[:, None, :, None].expand(-1, 1, -1, hidden_states.shape[-1])
+    own = hidden_states.gather(1, index).squeeze(1)
+    return torch.where((symbol_slots >= 0).unsqueeze(-1), own, mean_over_streams(hidden_states, active))
 
 
 class StreamsEmbedding(nn.Module):
@@ -179,7 +198,6 @@ class VocabularyEmbedding(OneStreamEmbedding):
         return Slots.from_referents(order.to(referents.device).expand(referents.shape[0], -1))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, times `embedding_factor`."""
         return look_up(learned_rows(self.weight, self.config), input_ids, symbol_slots, self.config)
 
 
@@ -195,7 +213,6 @@ class CanonicalEmbedding(VocabularyEmbedding):
     unknown = "does not occur in the input, and rows belong to symbols of the input"
 
     def assign(self, referents: Tensor) -> Slots:
-        """Slots for `referents (B, L)`: slot s is the s-th that appears."""
         width = self.config.num_symbols if is_exporting() else None
         found = Slots.in_order(referents, self.config.canonical_slots, width).referents
         return Slots.from_referents(self.with_rows(found))
@@ -218,11 +235,9 @@ class ViewsEmbedding(OneStreamEmbedding):
         self.weight = nn.Parameter(torch.empty(config.base_vocab_size + config.num_views, config.d_model))
 
     def assign(self, referents: Tensor) -> Slots:
-        """No slot for any of `referents (B, L)`."""
         return Slots.from_referents(referents.new_full((referents.shape[0], 1), -1))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        """Embeds `input_ids (B, L)` by view as `(B, 1, L, D)`; `symbol_slots (B, L)` make no difference."""
         base = self.config.base_vocab_size
         rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
         table = learned_rows(self.weight, self.config)
@@ -290,7 +305,6 @@ class RandomEmbedding(OneStreamEmbedding):
         return Slots.from_referents(table, vectors.to(self.weight))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled by sqrt(D)."""
         table = random_rows(self.weight, slots.vectors, self.config)
         return look_up(table, input_ids, symbol_slots, self.config)
 
@@ -347,7 +361,6 @@ class GaussianEmbedding(OneStreamEmbedding):
         return Slots.from_referents(order.expand(referents.shape[0], -1), self.draw(referents.shape[0]))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` as `(B, 1, L, D)`, scaled and shifted."""
         # Neither here nor in `GaussianHead` is the table of base tokens copied per sequence.
         base_rows = learned_rows(self.weight[: self.config.base_vocab_size], self.config)
         base = nn.functional.embedding(input_ids.clamp(max=self.config.base_vocab_size - 1), base_rows)  # (B, L, D)
@@ -435,3 +448,85 @@ def make_embedding(config: SymbolInvariantConfig) -> Embedding:
         "views": ViewsEmbedding,
     }
     return own.get(config.symbol_embedding, VocabularyEmbedding)(config)
+
+
+class Head(nn.Module, ABC):
+    """Turns hidden states into logits in slot space, with the parameter of the embedding as `weight`."""
+
+    def __init__(self, config: SymbolInvariantConfig, weight: nn.Parameter):
+        super().__init__()
+        self.config, self.weight = config, weight
+
+    @abstractmethod
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
+        """Logits `(B, L, V_n + K · num_views)` of `hidden_states (B, S, L, D)`, with the embedding's slots.
+
+        Column V_n + s · num_views + v is view v of the symbol of slot s, or of a new one where `slots.new` is s; it is
+        -inf where no symbol can be written from that slot.
+        """
+
+    def features(self, hidden_states: Tensor) -> Tensor:
+        """`hidden_states (B, S, L, D)` as they are projected."""
+        return nn.functional.normalize(hidden_states, dim=-1) if self.config.normalize_features else hidden_states
+
+
+class StreamsHead(Head):
+    """Base tokens from the mean over streams, each symbol from its own: SIT Algorithm 5 and section 3.3."""
+
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
+        table, base = learned_rows(self.weight, self.config), self.config.base_vocab_size
+        hidden_states = self.features(hidden_states)
+        base_logits = mean_over_streams(hidden_states, self.counts(slots)) @ table[:base].T  # (B, L, V_n)
+        actual = table[base : base + self.config.num_views]
+        symbol_logits = torch.stack([hidden_states @ row for row in actual], dim=-1)  # (B, S, L, num_views)
+        writable = slots.writable[:, : hidden_states.shape[1]].unsqueeze(3)  # (B, S, 1 or L, 1)
+        symbol_logits = symbol_logits.masked_fill(~writable, -math.inf).transpose(1, 2)  # (B, L, S, num_views)
+        return torch.cat((base_logits, symbol_logits.flatten(2)), dim=-1)
+
+    def counts(self, slots: Slots) -> Tensor:
+        """How often each stream counts in the mean, as `slots.active`; the last stands for all `extra_streams`."""
+        if not self.config.extra_streams:
+            return slots.active
+        counts = (slots.referents >= 0).long()  # (B, S)
+        extra = (self.config.extra_streams - counts.sum(1, keepdim=True)).clamp(min=0)
+        return torch.cat((counts[:, :-1], extra), dim=1)
+
+
+class VocabularyHead(Head):
+    """Projects on the learned rows of base tokens and symbols."""
+
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
+        logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
+        missing = ~slots.writable.transpose(1, 2).repeat_interleave(self.config.num_views, 2)
+        missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, 1 or L, V_n + K · num_views)
+        return logits.masked_fill(missing, -math.inf)
+
+    def table(self, slots: Slots) -> Tensor:
+        """The `(V_n + K · num_views, D)` rows that are projected on."""
+        return learned_rows(self.weight, self.config)
+
+
+class RandomHead(VocabularyHead):
+    """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
+
+    def table(self, slots: Slots) -> Tensor:
+        return random_rows(self.weight, slots.vectors, self.config)
+
+
+class GaussianHead(Head):
+    """Projects on the learned rows of base tokens and on the rows of this sequence's symbols. Source: LI section 2."""
+
+    def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
+        hidden_states = self.features(hidden_states).squeeze(1)  # (B, L, D)
+        base = hidden_states @ learned_rows(self.weight[: self.config.base_vocab_size], self.config).T  # (B, L, V_n)
+        symbols = hidden_states @ gaussian_rows(slots.vectors, self.config).transpose(1, 2)  # (B, L, num_symbols)
+        return torch.cat((base, symbols), dim=-1)
+
+
+def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
+    """The head that `config.symbol_embedding` names, for an embedding of `weight (rows, D)`.
+
+    Its own weight is empty until `post_init` ties the two: else a checkpoint without either would load without a word.
+    """
+    own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
+    return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))

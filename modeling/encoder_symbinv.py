@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from .configuration_encoder_symbinv import SymbolInvariantEncoderConfig
-from .head_symbinv import aggregate_streams
+from .embedding_symbinv import aggregate_streams
 from .slots_symbinv import Streams, refuse_embeddings
 from .subwords_symbinv import SymbolInvariantSubwordTokenizer
 from .versions_symbinv import (
@@ -95,9 +94,7 @@ class _EncoderWithStreams(PreTrainedModel):
 
         starts = [ids_of(word) for word in words]
         if len(words) != 2 or not all(starts):
-            known = (fast.decode([index]).strip() for index in range(len(fast)))
-            such = tuple(islice((word for word in known if word.isalpha() and ids_of(word)), 2))
-            raise ValueError(f"words={words!r}: must be two, each a token of {encoder}; give two, such as {such!r}")
+            raise ValueError(f"words={words!r}: must be two, each one token of {encoder}; give two of its words")
         given = AutoModel.from_pretrained(encoder, **kwargs)
         if (folder := Path(encoder)).is_dir():
             given.config.name_or_path = folder.resolve().name  # the rest of a path tells about somebody's machine

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
-from .head_symbinv import aggregate_streams
+from .embedding_symbinv import aggregate_streams
 from .slots_symbinv import is_exporting
 from .versions_symbinv import ACT2FN, GradientCheckpointingLayer
 

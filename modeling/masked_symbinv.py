@@ -5,10 +5,10 @@ Letters: B batch, L length, V_n base tokens; read `embedding_symbinv.py` first.
 
 from torch import Tensor
 
-from .base_symbinv import SymbolInvariantOutput, TokenHeadModel, refuse_taken_labels, require_one_per_token
+from .base_symbinv import SymbolInvariantOutput, TokenHeadModel, require_one_per_token
 from .classification_symbinv import EncoderOnlyModel
 from .configuration_symbinv import SymbolInvariantConfig
-from .slots_symbinv import Slots, refuse_embeddings, slots_to_ids
+from .slots_symbinv import COUNTED, Slots, refuse_taken_labels, slots_to_ids
 
 
 class SymbolInvariantForMaskedLM(TokenHeadModel):
@@ -62,11 +62,10 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
             ValueError: for an input that cannot be encoded, a label without stream or row, labels that a trainer took
                 away or not one for each token, and logits that would be too wide in id space.
         """
-        refuse_embeddings(inputs_embeds=inputs_embeds)
-        refuse_taken_labels(labels, num_items_in_batch, return_id_logits)
         if return_id_logits is None:
+            refuse_taken_labels(labels, num_items_in_batch, COUNTED)
             return_id_logits = labels is None or not self.training
-        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, return_dict=True)
+        outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, True, inputs_embeds)
         slots = Slots.from_referents(outputs.slot_referents)
         scores = self._scores(outputs.last_hidden_state, slots)
         if labels is not None:

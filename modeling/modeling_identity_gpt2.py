@@ -7,7 +7,6 @@ Two scalars per head are all that is added. With both 0 the model is GPT-2, so e
 Letters: B batch, T queries, K keys, H heads, D model width.
 """
 
-import re
 from functools import wraps
 from typing import Any
 
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 
 from .configuration_identity_gpt2 import IdentityGPT2Config
 from .generation_symbinv import WithoutPages
+from .slots_symbinv import NOT_BY_NAME, refuse_taken_labels
 from .versions_symbinv import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     GPT2Attention,
@@ -96,26 +96,7 @@ class _OwnAttention:
         else:
             own = type(self).__name__
             raise ValueError(f"config.model_type={kind!r}: {own} is made of an IdentityGPT2Config or a GPT2Config")
-        checkpointing = getattr(config, "gradient_checkpointing", False)  # of old files; transformers takes it away
         super().__init__(config)  # type: ignore[call-arg]
-        if checkpointing:
-            config.gradient_checkpointing = True  # for the blocks that are made anew
-
-    @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
-        """Loads a checkpoint of this model or of GPT-2, as `transformers.PreTrainedModel.from_pretrained`.
-
-        Raises a ValueError for fewer or more weights in the blocks than a model of the configuration has.
-        """
-        path, report = pretrained_model_name_or_path, kwargs.pop("output_loading_info", False)
-        model, info = super().from_pretrained(path, *args, output_loading_info=True, **kwargs)  # type: ignore[misc]
-        missing = {name for name in info["missing_keys"] if cls is IdentityGPT2Model or name.startswith("transformer.")}
-        beyond = {name for name in info["unexpected_keys"] if re.search(r"(^|\.)h\.\d+\.", name)}
-        for names, said in ((missing, "lacks"), (beyond, "has, and the configuration has no place for,")):
-            if names:
-                more = f"{min(names)} and {len(names) - 1} more weights of GPT-2's blocks"
-                raise ValueError(f"{path}: {said} {more}; leave n_layer and the identities as the checkpoint has them")
-        return (model, info) if report else model
 
 
 class IdentityGPT2Model(_OwnAttention, GPT2Model):
@@ -148,13 +129,8 @@ class IdentityGPT2LMHeadModel(WithoutPages, _OwnAttention, GPT2LMHeadModel):
     @wraps(GPT2LMHeadModel.forward)
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """As `GPT2LMHeadModel.forward`; refuses a batch whose labels a trainer took away, to smooth them itself."""
-        taken = kwargs.get("num_items_in_batch") is not None and kwargs.get("labels") is None
-        if taken and type(self).__name__ not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
-            raise ValueError(
-                "num_items_in_batch without labels: a trainer took them away. It does not know "
-                f"{type(self).__name__} by name, so its label_smoothing_factor would compare each token with the label "
-                "of its own position. Leave that out. For a compute_loss_func, set model.accepts_loss_kwargs = False"
-            )
+        if type(self).__name__ not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
+            refuse_taken_labels(kwargs.get("labels"), kwargs.get("num_items_in_batch"), NOT_BY_NAME)
         return super().forward(*args, **kwargs)
 
 

@@ -12,13 +12,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .base_symbinv import Decoder, EncodingModel, SymbolInvariantOutput, TokenHeadModel, refuse_taken_labels
+from .base_symbinv import Decoder, EncodingModel, SymbolInvariantOutput, TokenHeadModel
 from .cache_symbinv import SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import GrowingEmbedding, OneStreamEmbedding
 from .generation_symbinv import SymbolInvariantGenerationMixin
 from .layers_symbinv import Sequence
-from .slots_symbinv import Slots, referents_of, refuse_counts, refuse_embeddings, refuse_lost, slots_to_ids
+from .slots_symbinv import (
+    COUNTED,
+    Slots,
+    referents_of,
+    refuse_counts,
+    refuse_embeddings,
+    refuse_lost,
+    refuse_taken_labels,
+    slots_to_ids,
+)
 
 
 class SymbolInvariantModel(EncodingModel):
@@ -86,7 +95,7 @@ class SymbolInvariantModel(EncodingModel):
         base, views = self.config.base_vocab_size, self.config.num_views
         referents = referents_of(decoder_input_ids, base, views, check=num_streams is None)
         if isinstance(self.embedding, GrowingEmbedding):
-            slots = self.grown(referents, slots, decoder_attention_mask, known)
+            slots = self.grown(referents, slots.referents, decoder_attention_mask, known)
         symbol_slots = self._symbol_slots(referents, slots)
         if isinstance(self.embedding, OneStreamEmbedding):  # to streams, a symbol without one is a placeholder
             lost = (referents >= 0) & (symbol_slots < 0)
@@ -123,21 +132,6 @@ class SymbolInvariantModel(EncodingModel):
             raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
         one_each = prompt is not None and prompt.shape[0] == input_ids.shape[0]
         return self.encode(input_ids, mask, prompt if one_each else None, *args)
-
-    def grown(
-        self, referents: Tensor, slots: Slots, attention_mask: Tensor | None, cache: SymbolInvariantCache | None
-    ) -> Slots:
-        """Where symbols come in, the slots of answers with `referents (B·N, T)` behind those of the questions.
-
-        Of `attention_mask (B·N, past + T)` what is padding has no stream.
-        """
-        if attention_mask is not None:
-            referents = referents.masked_fill(attention_mask[:, -referents.shape[1] :] == 0, -1)
-        before = None if cache is None else cache.referents
-        embedding: Any = self.embedding
-        grown: Slots = embedding.assign(referents, slots.referents if before is None else before)
-        self.decoder.fork(cache, grown.referents)
-        return grown
 
 
 class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGenerationMixin):
@@ -194,8 +188,8 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
                 away to smooth them, if the logits would be too wide in id space, and as `SymbolInvariantModel.forward`.
         """
         refuse_embeddings(inputs_embeds=inputs_embeds, decoder_inputs_embeds=decoder_inputs_embeds)
-        refuse_taken_labels(labels, num_items_in_batch, return_id_logits)
         if return_id_logits is None:
+            refuse_taken_labels(labels, num_items_in_batch, COUNTED)
             return_id_logits = labels is None or not self.training
         asked = output_attentions, output_hidden_states
         encoded = self.model.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked, num_streams)
@@ -255,7 +249,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         """
         symbol_slots = referents_of(input_ids, *self._base_and_views, check=False)
         if self.config.answers_have_new_symbols:  # whose referents are slots inside
-            slots = self.model.grown(symbol_slots, slots, attention_mask, cache)
+            slots = self.model.grown(symbol_slots, slots.referents, attention_mask, cache)
             symbol_slots = slots.of(symbol_slots)
         own, cross = traces = self._traces("attentions" in kinds, 2)
         states = self.model._decode(input_ids, symbol_slots, slots, attention_mask, cache, traces, encoded, source)
@@ -282,21 +276,11 @@ def answers_per_input(name: str, answers: int, inputs: int) -> int:
 
 
 def as_encoded(given: Any) -> SymbolInvariantOutput:
-    """What a caller passed as `encoder_outputs`: what `get_encoder()` returned, also as a tuple."""
-    named = given
-    if isinstance(given, (list, tuple)):
-        tensors = [value for value in given if isinstance(value, Tensor)]
-        names = ["last_hidden_state", "slot_referents", "symbol_slots", "slot_vectors", "attention_mask"]
-        if len(tensors) == 4:
-            names.remove("slot_vectors")
-        fields: dict[str, Any] = dict(zip(names, tensors, strict=False))
-        for layers in (value for value in given if isinstance(value, tuple)):
-            fields["hidden_states" if layers[0].dim() == 4 else "attentions"] = layers
-        named = SymbolInvariantOutput(**fields)
-    if getattr(named, "symbol_slots", None) is None:
+    """What a caller passed as `encoder_outputs`; refuses what `get_encoder()` does not return."""
+    if getattr(given, "symbol_slots", None) is None:
         why = "without slot_referents and symbol_slots, which tell whose streams it holds"
         raise ValueError(f"encoder_outputs is a {type(given).__name__} {why}; pass what get_encoder() returned")
-    return named
+    return given
 
 
 SymbolInvariantModel.register_for_auto_class("AutoModel")

@@ -128,9 +128,6 @@ class SymbolNumbering(PreTrainedTokenizerBase):
     num_views = 1
 
     def __init__(self, fixed_names: Iterable[str] | None = None, **kwargs: Any) -> None:
-        length = kwargs.get("model_max_length")
-        if length is not None and not (type(length) in (int, float) and length > 0):  # which fails at the first text
-            raise ValueError(f"model_max_length={length!r}: must be a number above 0")
         self.fix_names(fixed_names)
         super().__init__(**{"fixed_names": self.fixed_names, **kwargs})
 

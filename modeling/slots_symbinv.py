@@ -169,6 +169,25 @@ def refuse_embeddings(**given: Tensor | None) -> None:
             raise ValueError(f"{name} of shape {tuple(value.shape)}: {why}; {remedy}, not by prompt tuning")
 
 
+# What a trainer's smoothing would do to labels that are ids.
+COUNTED = (
+    "count symbols that an example cannot write: leave it out, and set label_smoothing in the model's configuration. "
+    "For a compute_loss_func, which gets logits in id space, put return_id_logits=True into the batches"
+)
+# What a trainer's smoothing would do to labels of the next token, where it takes them for those of the same token.
+NOT_BY_NAME = (
+    "compare each token with the label of its own position: leave it out, and set label_smoothing in the model's "
+    "configuration, if it has this field. For a compute_loss_func set model.accepts_loss_kwargs = False"
+)
+
+
+def refuse_taken_labels(labels: Tensor | None, num_items_in_batch: Tensor | int | None, said: str) -> None:
+    """Refuses a call with `num_items_in_batch ()` whose `labels (B, T)` a trainer took away, to do what is said."""
+    if labels is None and num_items_in_batch is not None:
+        smoothing = "a trainer took them away, and its label_smoothing_factor would"
+        raise ValueError(f"num_items_in_batch without labels: {smoothing} {said}")
+
+
 def refuse_lost(name: str, ids: Tensor, lost: Tensor, why: str) -> None:
     """Refuses any of `ids (B, T)` where `lost (B, T)` is True: shows the first of them, and says `why`."""
     if not torch.compiler.is_compiling() and lost.any():

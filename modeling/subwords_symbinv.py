@@ -10,7 +10,6 @@ import inspect
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -197,45 +196,33 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         texts: Iterable[str],
         vocab_size: int,
         spans: Iterable[Sequence[Mark]] | None = None,
-        kind: str = "subwords",
         symbol_pattern: str | None = None,
         base_words: Sequence[str] = (),
         **kwargs: Any,
     ) -> "SymbolInvariantSubwordTokenizer":
-        """Learn base tokens from texts, without the symbols in them.
+        """Learn base tokens from texts, without the symbols in them: byte pairs of UTF-8, which write any text.
 
         Args:
             texts: Any number.
             vocab_size: V_n, at most.
             spans: Of their symbols, one list a text, if no pattern says what symbols are.
-            kind: `subwords` are byte pairs of UTF-8, which write any text; `words` are runs of letters, digits or other
-                characters between white space, the most frequent ones, and `<unk>` for all others.
             symbol_pattern, base_words, kwargs: Of the tokenizer; the special tokens among them come first in its ids.
 
         Raises:
-            ValueError: If `kind` is none of the two, a span is not valid, or there are not as many lists as texts.
+            ValueError: If a span is not valid, or there are not as many lists as texts.
         """
         roles = {**_SPECIAL, **{role: token for role, token in kwargs.items() if role.endswith("_token")}}
         named = [token for token in roles.values() if isinstance(token, (str, AddedToken))]
         special = list(dict.fromkeys(map(str, [*named, *kwargs.get("extra_special_tokens", ())])))
-        if kind == "subwords":
-            base = Tokenizer(models.BPE())
-            base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-            base.decoder = decoders.ByteLevel()
-            alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-            trainer: Any = partial(trainers.BpeTrainer, initial_alphabet=alphabet)
-        elif kind == "words":
-            unknown = str(kwargs.setdefault("unk_token", "<unk>"))
-            special += [] if unknown in special else [unknown]
-            base = Tokenizer(models.WordLevel(unk_token=unknown))
-            base.pre_tokenizer = pre_tokenizers.Whitespace()
-            trainer = trainers.WordLevelTrainer
-        else:
-            raise ValueError(f"kind={kind!r}: must be subwords or words")
+        base = Tokenizer(models.BPE())
+        base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        base.decoder = decoders.ByteLevel()
+        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+        options: Any = {"vocab_size": vocab_size, "special_tokens": special, "initial_alphabet": alphabet}
         rows = zip(texts, repeat(None)) if spans is None else zip(texts, spans, strict=True)
         pattern = None if symbol_pattern is None else compiled(symbol_pattern, "symbol_pattern ")
         parts = (part for text, given in rows for part in _between(text, _find(text, given, pattern, base_words)))
-        base.train_from_iterator(parts, trainer(vocab_size=vocab_size, special_tokens=special, show_progress=False))
+        base.train_from_iterator(parts, trainers.BpeTrainer(show_progress=False, **options))
         eos = str(roles["eos_token"])
         base.post_processor = processors.TemplateProcessing(
             single=f"$A {eos}", pair=f"$A {eos} $B:1 {eos}:1", special_tokens=[(eos, base.token_to_id(eos))]

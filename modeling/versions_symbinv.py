@@ -50,7 +50,7 @@ _NAMES = {
     "tokenization_python": "PythonBackend",
     "tokenization_utils_base": "AddedToken BatchEncoding PaddingStrategy PreTrainedTokenizerBase TruncationStrategy",
     "tokenization_utils_tokenizers": "TokenizersBackend",
-    "utils": "ModelOutput logging to_py_obj",
+    "utils": "ModelOutput to_py_obj",
 }
 HOMES = {name: f"transformers.{module}" for module, names in _NAMES.items() for name in names.split()}
 

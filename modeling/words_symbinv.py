@@ -19,12 +19,11 @@ class SymbolInvariantWordTokenizer(ListedTokens):
     >>> tokenizer = SymbolInvariantWordTokenizer(["<number>", "+", "="], **words)
     >>> tokenizer("B = a + 17")["input_ids"]
     [8, 5, 7, 4, 3]
-    >>> SymbolInvariantWordTokenizer(["<number>", "+", "="], **words, numbered_anew=True)("B = a + 17")["input_ids"]
-    [6, 5, 9, 4, 3]
 
     Args:
         base_tokens, kwargs: Those of `ListedTokens`.
-        symbols: Name → [number, view]; the numbers are 0, 1, ... without a gap.
+        symbols: Name → [number, view]; the numbers are 0, 1, ... without a gap, and the same in every example, so that
+            data sets can be arrays of ids.
         num_views: Views of a symbol.
         patterns: [regular expression, base token] in the order in which they are tried at every place of a text: what
             matches stands for the base token, or, with None in its place, is a base token or the name of a symbol.
@@ -32,8 +31,6 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         separators: Regular expression of what lies between words and has no id.
         joint: Decoding writes it between words.
         add_bos_token: Whether a text begins with `bos_token`.
-        numbered_anew: Whether the symbols of each example are numbered in the order of their appearance; if not, they
-            have the numbers of the table, so that data sets can be arrays of ids, and the list of names is fixed.
 
     Raises:
         ValueError: If the tables contradict each other, or a regular expression is none.
@@ -48,7 +45,6 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         separators: str = r"\s+",
         joint: str = " ",
         add_bos_token: bool = False,
-        numbered_anew: bool = False,
         **kwargs: Any,
     ) -> None:
         self._table = {name: (number, view) for name, (number, view) in (symbols or {}).items()}
@@ -72,10 +68,10 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         self._gap = compiled(separators, "separators: ")
         self._kinds, self.joint = [token for _, token in patterns], joint
         self.num_views = num_views
-        kwargs["fixed_names"] = None if numbered_anew else self._stems
+        kwargs["fixed_names"] = self._stems
         kwargs |= {"symbols": {name: list(parts) for name, parts in self._table.items()}, "num_views": num_views}
         kwargs |= {"patterns": [list(pair) for pair in patterns], "separators": separators, "joint": joint}
-        kwargs |= {"add_bos_token": add_bos_token, "numbered_anew": numbered_anew}
+        kwargs |= {"add_bos_token": add_bos_token}
         super().__init__(base_tokens, special_tokens_pattern="bos" if add_bos_token else "none", **kwargs)
         for token in self._kinds:
             if token is not None and token not in self._ids:
@@ -96,8 +92,6 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         return self.joint.join(words)
 
     def _fixed_ids(self) -> dict[str, int]:
-        if self.fixed_names is None:
-            return {}
         return {name: self.vocab_size + number * self.num_views + view for name, (number, view) in self._table.items()}
 
     def _parts(self, name: str) -> tuple[str, int]:

@@ -25,7 +25,7 @@ from hf_symbinv.errors import UserError
 from hf_symbinv.logic import Worlds
 from hf_symbinv.logic.worlds import heights
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
-from hf_symbinv.modeling.head_symbinv import aggregate_streams
+from hf_symbinv.modeling.embedding_symbinv import aggregate_streams
 from hf_symbinv.tasks.base import SymbolTask
 from hf_symbinv.training.sequences import SequenceCollator
 

@@ -68,7 +68,7 @@ def test_a_run_is_pushed_when_it_is_complete_and_a_push_that_failed_by_the_same_
     assert set(files) == {
         ".gitattributes", "README.md", "arguments_symbinv.py", "base_symbinv.py", "cache_symbinv.py", "config.json",
         "configuration_symbinv.py", "embedding_symbinv.py", "generation_config.json", "generation_symbinv.py",
-        "grammar_symbinv.py", "head_symbinv.py", "layers_symbinv.py", "listed_tokens_symbinv.py",
+        "grammar_symbinv.py", "layers_symbinv.py", "listed_tokens_symbinv.py",
         "loss_symbinv.py", "model.safetensors", "modeling_symbinv.py", "numbering_symbinv.py", "recipe.json",
         "run.json", "search_symbinv.py", "slots_symbinv.py", "tokenization_symbinv.py", "tokenizer_config.json",
         "versions_symbinv.py",

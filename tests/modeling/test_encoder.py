@@ -472,11 +472,9 @@ class TestRefusals:
         with pytest.raises((ValueError, StrictDataclassError), match=message):
             call()
 
-    def test_words_that_are_no_tokens_are_refused_with_two_that_are(self, folder):
-        with pytest.raises(ValueError, match=r"must be two, each a token of .*; give two, such as ") as caught:
+    def test_words_that_are_no_tokens_are_refused(self, folder):
+        with pytest.raises(ValueError, match=r"must be two, each one token of "):
             SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=("unheard-of", "other"))
-        words = ast.literal_eval(str(caught.value).rpartition("such as ")[2])
-        SymbolInvariantEncoder.around(str(folder), "[A-Z]+", words=words, config={"mixing_layers": 1})
 
     def test_a_tokenizer_without_a_role_that_it_needs_is_refused(self, of_bytes):
         fast = AutoTokenizer.from_pretrained(of_bytes)

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, Trainer
 
-from hf_symbinv.modeling.head_symbinv import Head
+from hf_symbinv.modeling.embedding_symbinv import Head
 
 from .test_causal import language_model
 from .test_classification import encoder

@@ -10,7 +10,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
     BertConfig,
-    BertModel,
     GPT2Config,
     GPT2ForSequenceClassification,
     GPT2LMHeadModel,
@@ -184,26 +183,6 @@ def test_a_configuration_that_makes_no_sense_is_refused(changes, message):
 KINDS = [IdentityGPT2Model, IdentityGPT2LMHeadModel, IdentityGPT2ForSequenceClassification]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_checkpoint_with_fewer_or_more_weights_in_its_blocks_than_the_configuration_is_refused(kind, gpt2, tmp_path):
-    _, folder = gpt2
-    sizes = {"vocab_size": 11, "hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2}
-    BertModel(BertConfig(**sizes, intermediate_size=8)).save_pretrained(tmp_path / "bert")
-    with_scalars().save_pretrained(tmp_path / "scalars")
-    for place, fields, message in (
-        (folder, {"n_layer": 5}, r"lacks .*h\.\d.* more weights of GPT-2's blocks; leave n_layer"),
-        (tmp_path / "bert", {}, r"lacks .* more weights of GPT-2"),
-        (folder, {"n_layer": 1}, r"no place for, .*h\.1\..* more weights .*; leave n_layer and"),
-        (
-            tmp_path / "scalars",
-            {"identity_vo": False},
-            r"no place for, .*h\.0\.attn\.identity_vo and 1 more weights .*;",
-        ),
-    ):
-        with pytest.raises(ValueError, match=message):
-            kind.from_pretrained(place, **fields)
-
-
 def test_masks_that_old_checkpoints_hold_are_passed_over(gpt2, ids, tmp_path):
     model, _ = gpt2
     masks = {
@@ -257,16 +236,13 @@ def test_a_checkpoint_loads_with_gpt2s_own_configuration(gpt2, ids, tmp_path):
         ("identity_init", "identity_initial"),
     ],
 )
-def test_a_misspelt_field_is_refused(name, meant, gpt2, tmp_path):
+def test_a_misspelt_field_is_refused(name, meant, gpt2):
     _, folder = gpt2
     message = f"{name}=1: unknown field; did you mean {meant}?"
-    for make in (
-        lambda: IdentityGPT2Config(**{name: 1}),
-        lambda: IdentityGPT2Config.from_pretrained(folder, **{name: 1}),
-        lambda: IdentityGPT2LMHeadModel.from_pretrained(folder, **{name: 1}),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            make()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        IdentityGPT2Config(**{name: 1})
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        IdentityGPT2LMHeadModel.from_pretrained(folder, **{name: 1})
 
 
 def test_every_field_that_checkpoints_of_gpt2_have_is_taken():

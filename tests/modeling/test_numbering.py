@@ -21,7 +21,6 @@ from hf_symbinv import (
     SymbolInvariantSubwordTokenizer,
     SymbolInvariantTextTokenizer,
     SymbolInvariantTokenizer,
-    SymbolInvariantWordTokenizer,
     TokenizationError,
 )
 
@@ -30,14 +29,10 @@ from .. import forks
 PLAIN = ["red", "green", "blue", "grey", "pink"]
 TEXT = SymbolInvariantTextTokenizer(["+", "="], symbol_pattern=r"[a-z]\w*")
 SUBWORDS = SymbolInvariantSubwordTokenizer.train(["a + b = c", "+ 1 ="], 270, symbol_pattern=r"[a-z]\w*")
-WORDS = SymbolInvariantWordTokenizer(
-    ["+", "="], symbols={name: [number, 0] for number, name in enumerate(PLAIN)}, numbered_anew=True
-)
 # Every tokenizer with texts that it reads.
 KINDS = {
     "formulas": (LTL.tokenizer(), "U & red green X red", "red ; { & green blue }"),
     "texts": (TEXT, "red + green = red", "green = blue"),
-    "words": (WORDS, "red + green = red", "green = blue"),
     "subwords": (SUBWORDS, "red + green = red", "green = blue"),
 }
 
@@ -277,7 +272,7 @@ class TestOfTransformers:
 
 
 class TestFixedNames:
-    @pytest.mark.parametrize("name", ["formulas", "texts", "subwords"])
+    @pytest.mark.parametrize("name", KINDS)
     def test_a_fixed_list_of_names_gives_the_same_ids_in_every_example(self, name, tmp_path):
         tokenizer, question, answer = KINDS[name]
         tokenizer.save_pretrained(tmp_path)

@@ -41,7 +41,6 @@ CODE = {
     "embedding_symbinv.py",
     "generation_symbinv.py",
     "grammar_symbinv.py",
-    "head_symbinv.py",
     "layers_symbinv.py",
     "listed_tokens_symbinv.py",
     "loss_symbinv.py",

@@ -158,10 +158,6 @@ class TestBadInput:
             make(Tokenizer(models.WordLevel({**words, "x": 8}, unk_token="<s>")))
         with pytest.raises(ValueError, match=r"symbol_pattern '\(' is no regular expression"):
             make(Tokenizer(models.WordLevel(words, unk_token="<s>")), symbol_pattern="(")
-        with pytest.raises(ValueError, match="model_max_length='512': must be a number above 0"):
-            make(Tokenizer(models.WordLevel(words, unk_token="<s>")), model_max_length="512")
-        with pytest.raises(ValueError, match="kind='letters': must be subwords or words"):
-            make.train(CODE, 300, kind="letters")
         with pytest.raises(ValueError, match="takes no spans of symbols"):
             make.train(CODE, 270).train_new_from_iterator([CODE], 270)
 
@@ -183,10 +179,3 @@ class TestTraining:
         assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == ["<s>", "<pad>", "<end>", "<sep>", "<ask>"]
         assert tokenizer("<ask>")["input_ids"] == [4, 2] and tokenizer.sep_token_id == 3
         assert tokenizer([("a", "b")])["input_ids"] == tokenizer(["a"], ["b"])["input_ids"]
-
-    def test_base_text_by_words_has_an_unknown_word(self):
-        words = SymbolInvariantSubwordTokenizer.train(["x equals y , z"], 9, kind="words", symbol_pattern=r"\b[a-z]\b")
-        found = words("x equals never, b")
-        assert found.tokens() == ["x", "equals", "<unk>", ",", "b", "</s>"]
-        assert words.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True) == "x equals , b"
-        assert words.vocab_size == len(words) == 6

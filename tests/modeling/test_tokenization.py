@@ -1,6 +1,5 @@
 """Texts become ids and come back with the same names; what is not a formula is refused where it stops being one."""
 
-import math
 import pickle
 
 import numpy as np
@@ -131,12 +130,6 @@ class TestTexts:
 
 
 class TestVocabulary:
-    @pytest.mark.parametrize("length", ["512", True, 0, -1, math.nan, [512]])
-    def test_a_length_that_is_none_is_refused(self, length):
-        with pytest.raises(ValueError, match=r"model_max_length=.*: must be a number above 0"):
-            SymbolInvariantTokenizer(["<s>", "<pad>", "</s>"], model_max_length=length)
-        assert SymbolInvariantTokenizer(["<s>", "<pad>", "</s>"], model_max_length=9).model_max_length == 9
-
     def test_special_tokens_come_first_unless_they_are_listed(self):
         assert SymbolInvariantTokenizer(["&"]).base_tokens == ["<s>", "<pad>", "</s>", "&"]
         assert SymbolInvariantTokenizer(["&", "</s>", "<pad>", "<s>"]).pad_token_id == 2

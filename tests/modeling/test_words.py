@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoTokenizer
 
 from hf_symbinv import SymbolInvariantWordTokenizer, TokenizationError
 from papers.lexinvariant import characters as language
@@ -80,16 +79,6 @@ def test_options_that_it_does_not_have_are_refused(tokenizer):
     with pytest.raises(TokenizationError, match="return_offsets_mapping is not supported for pairs"):
         tokenizer("A", "b", return_offsets_mapping=True)
     assert tokenizer("A = 17", return_offsets_mapping=True)["offset_mapping"] == [(0, 1), (2, 3), (4, 6)]
-
-
-def test_symbols_of_a_table_can_be_numbered_anew_in_each_example(tmp_path):
-    tokenizer = SymbolInvariantWordTokenizer(**TABLE, numbered_anew=True)
-    found = tokenizer(["b = A", "a = B"], text_target=["B", "A"])
-    assert found["input_ids"] == [[7, 5, 8], [7, 5, 8]] and found["labels"] == [[6], [6]]
-    assert found.symbols == [["B", "A"], ["A", "B"]]
-    assert tokenizer.batch_decode(found["input_ids"], symbols=found.symbols) == ["b = A", "a = B"]
-    tokenizer.save_pretrained(tmp_path)
-    assert AutoTokenizer.from_pretrained(tmp_path)("b = A")["input_ids"] == [7, 5, 8]
 
 
 def test_blocks_of_assembly_have_the_ids_of_the_data():
