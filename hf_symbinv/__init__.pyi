@@ -30,6 +30,7 @@ from .logic import to_prefix as to_prefix
 from .logic import trace_to_infix as trace_to_infix
 from .logic import trace_to_prefix as trace_to_prefix
 from .modeling.causal_symbinv import SymbolInvariantForCausalLM as SymbolInvariantForCausalLM
+from .modeling.classification_symbinv import SymbolInvariantForMaskedLM as SymbolInvariantForMaskedLM
 from .modeling.classification_symbinv import (
     SymbolInvariantForSequenceClassification as SymbolInvariantForSequenceClassification,
 )
@@ -46,7 +47,6 @@ from .modeling.encoder_symbinv import (
 from .modeling.encoder_symbinv import (
     SymbolInvariantEncoderForTokenClassification as SymbolInvariantEncoderForTokenClassification,
 )
-from .modeling.masked_symbinv import SymbolInvariantForMaskedLM as SymbolInvariantForMaskedLM
 from .modeling.modeling_identity_gpt2 import (
     IdentityGPT2ForSequenceClassification as IdentityGPT2ForSequenceClassification,
 )
@@ -58,9 +58,9 @@ from .modeling.modeling_symbinv import (
 from .modeling.modeling_symbinv import SymbolInvariantModel as SymbolInvariantModel
 from .modeling.subwords_symbinv import SymbolInvariantSubwordTokenizer as SymbolInvariantSubwordTokenizer
 from .modeling.text_symbinv import SymbolInvariantTextTokenizer as SymbolInvariantTextTokenizer
+from .modeling.text_symbinv import SymbolInvariantWordTokenizer as SymbolInvariantWordTokenizer
 from .modeling.tokenization_symbinv import SymbolInvariantTokenizer as SymbolInvariantTokenizer
 from .modeling.tokenization_symbinv import TokenizationError as TokenizationError
-from .modeling.words_symbinv import SymbolInvariantWordTokenizer as SymbolInvariantWordTokenizer
 from .pipelines import LtlWitnessPipeline as LtlWitnessPipeline
 from .pipelines import PropAssignmentPipeline as PropAssignmentPipeline
 from .pipelines import SymbolPipeline as SymbolPipeline

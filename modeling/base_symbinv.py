@@ -121,15 +121,6 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         self.config.auto_map = {"AutoModel": home} if self.config.is_encoder_decoder else {}
         super().save_pretrained(*args, **kwargs)
 
-    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Refused unless it is None: rows are fixed when a model is made; symbols need none unless `learned`."""
-        if new_num_tokens is not None:
-            raise ValueError(
-                f"resize_token_embeddings({new_num_tokens}): rows are fixed when a model is made (base_vocab_size, and "
-                'num_symbols for "learned", "canonical" and "renamed"); others can use new symbols without rows'
-            )
-        return self.get_input_embeddings()
-
     def get_submodule(self, target: str) -> nn.Module:
         """As `torch.nn.Module.get_submodule`; where PEFT asks for embeddings to put a prompt before, a ValueError."""
         if target == "embeddings.word_embeddings":

@@ -18,13 +18,11 @@ _EMBEDDINGS = {
     "encoder-only": ("streams", "learned", "canonical", "renamed", "views"),
 }
 
-# What `PreTrainedConfig` takes besides its fields: keys that it or its loaders write into config.json.
+# What `PreTrainedConfig` takes besides its fields.
 _INHERITED_KEYS = {
-    "_attn_implementation", "_commit_hash", "_name_or_path", "_output_attentions", "attn_implementation", "auto_map",
-    "experts_implementation", "model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype",
+    "_attn_implementation", "_name_or_path", "_output_attentions", "attn_implementation", "experts_implementation",
+    "name_or_path", "num_labels", "output_attentions", "torch_dtype",
 }  # fmt: skip
-# Under this name `from_dict` hands the keys of a file that are no fields to the constructor.
-_OTHERS = "_keys_of_others"
 
 # Sizes: SIT Table 5; components: SIT Tables 2 and 3, first rows; positions: SIT section 5.2. Ids of the two logics are
 # 0 <s>, 1 <pad>, 2 </s>, 3 … 7 for 0 1 & | !; LTL goes on with ; { } U X, propositional logic with xor <->.
@@ -202,8 +200,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
     tie_word_embeddings: bool = True
 
     def __post_init__(self, **kwargs: Any) -> None:
-        others = kwargs.pop(_OTHERS, {})
-        for name in kwargs:
+        is_read = "model_type" in kwargs  # from a file, which may have keys that are no fields
+        for name in () if is_read else kwargs:
             if name == "vocab_size":
                 why = "follows from base_vocab_size + num_symbols * num_views and cannot be set"
                 raise ValueError(f"vocab_size {why}; set num_symbols instead")
@@ -222,15 +220,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         if self.token_arity is not None:  # JSON writes integer keys as strings
             numbers = (int(key) if str(key).isdecimal() else key for key in self.token_arity)
             self.token_arity = dict(zip(numbers, self.token_arity.values(), strict=True))
-        super().__post_init__(**kwargs, **others)
-
-    @classmethod
-    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """As `PreTrainedConfig.from_dict`: keeps keys that are no fields."""
-        names = {*cls.__dataclass_fields__, *_INHERITED_KEYS, "vocab_size"}
-        own = {name: value for name, value in config_dict.items() if name in names}
-        others = {name: value for name, value in config_dict.items() if name not in names}
-        return super().from_dict({**own, _OTHERS: others} if others else own, **kwargs)
+        super().__post_init__(**kwargs)
 
     @property
     def vocab_size(self) -> int:

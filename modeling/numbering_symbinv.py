@@ -6,7 +6,7 @@ the answer, so that texts which are renamings of each other have the same ids, i
 part of the example: `batch.symbols` has them, and decoding takes them.
 
 A tokenizer is a way to cut texts beside `SymbolNumbering`: `tokenization_symbinv.py` for prefix notation,
-`text_symbinv.py`, `words_symbinv.py` and `subwords_symbinv.py` for other texts.
+`text_symbinv.py` and `subwords_symbinv.py` for other texts.
 """
 
 import re

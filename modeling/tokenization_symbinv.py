@@ -58,12 +58,9 @@ class SymbolInvariantTokenizer(ListedTokens):
         self.token_arity = dict(token_arity or {})
         super().__init__(base_tokens, token_arity=self.token_arity, **kwargs)
         for token, children in self.token_arity.items():
-            if token not in self._plain_ids:
-                raise ValueError(
-                    f"token_arity: {token!r} is special or no base token; only other base tokens have children"
-                )
-            if not isinstance(children, int) or isinstance(children, bool) or children < 0:
-                raise ValueError(f"token_arity: {token!r} has {children!r} children; must be an int of at least 0")
+            if token not in self._plain_ids or type(children) is not int or children < 0:
+                why = "keys are base tokens that are not special, and each has an int of at least 0"
+                raise ValueError(f"token_arity: {token!r} has {children!r} children; {why}")
         self._growth: dict[int | str, int | None] = dict.fromkeys(self._ids.values())
         self._growth |= {self._ids[token]: count - 1 for token, count in self.token_arity.items()}
         # Everything that a COMPACT text may hold.

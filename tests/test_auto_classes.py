@@ -119,7 +119,7 @@ def test_transformers_knows_the_package_whichever_is_imported_first_and_has_noth
         "loaded": [
             "hf_symbinv.modeling.modeling_symbinv.SymbolInvariantForConditionalGeneration",
             "hf_symbinv.modeling.tokenization_symbinv.SymbolInvariantTokenizer",
-            "hf_symbinv.modeling.words_symbinv.SymbolInvariantWordTokenizer",
+            "hf_symbinv.modeling.text_symbinv.SymbolInvariantWordTokenizer",
         ],
         "tasks": ["ltl-witness", "prop-assignment", "symbol-task"],
         "answer": "cycle{a}",

@@ -9,7 +9,7 @@ from typing import Any
 from transformers import PreTrainedModel, Trainer, TrainingArguments, set_seed
 
 from hf_symbinv.hub.cards.facts import read_facts
-from hf_symbinv.modeling.words_symbinv import SymbolInvariantWordTokenizer
+from hf_symbinv.modeling.text_symbinv import SymbolInvariantWordTokenizer
 from hf_symbinv.training.cards import write_card
 from hf_symbinv.training.recipe import training_arguments
 from hf_symbinv.training.run import Run, end

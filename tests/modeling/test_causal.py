@@ -132,20 +132,6 @@ def test_a_renamed_text_with_the_draw_renamed_alongside_has_the_same_loss_bit_fo
     torch.testing.assert_close(model(other, labels=other, slot_vectors=rows).loss, plain.loss)
 
 
-def test_without_a_draw_given_renaming_changes_no_expectation():
-    """In law: the mean probabilities over many draws agree, and those of different symbols that never occurred too."""
-    model, ids = language_model(dtype=torch.float32), text(1, 5)
-    permutation = torch.randperm(SYMBOLS, generator=torch.Generator().manual_seed(0))
-    torch.manual_seed(0)
-    with torch.no_grad():
-        plain = model(ids, num_draws=4000).logits.exp()
-        other = model(renamed(ids, permutation), num_draws=4000).logits.exp()
-    columns = torch.cat((torch.arange(BASE), BASE + permutation))
-    torch.testing.assert_close(plain, other[..., columns], atol=0.02, rtol=0)
-    unseen = [BASE + symbol for symbol in range(SYMBOLS) if BASE + symbol not in ids]
-    assert (plain[0, -1, unseen] - plain[0, -1, unseen].mean()).abs().max() < 0.02
-
-
 def test_several_draws_give_the_mean_of_the_probabilities():
     model, ids = language_model(), text()
     vectors = draw(model, batch=6)
@@ -162,22 +148,8 @@ def test_several_draws_give_the_mean_of_the_probabilities():
 
 def test_every_sequence_and_every_forward_has_its_own_draw():
     model, ids = language_model(), text(1).expand(2, -1)
-    first, second = model(ids), model(ids)
-    assert first.slot_vectors.shape == (2, SYMBOLS, 18)
-    assert (
-        len(
-            {
-                first.slot_vectors[0, 0, 0].item(),
-                first.slot_vectors[1, 0, 0].item(),
-                second.slot_vectors[0, 0, 0].item(),
-            }
-        )
-        == 3
-    )
-    torch.manual_seed(5)
-    again = model(ids).logits
-    torch.manual_seed(5)
-    assert torch.equal(model(ids).logits, again)
+    first, second = (model(ids).slot_vectors for _ in range(2))
+    assert first.shape == (2, SYMBOLS, 18) and len({*first[:, 0, 0].tolist(), second[0, 0, 0].item()}) == 3
 
 
 class TestShare:
@@ -189,12 +161,6 @@ class TestShare:
         assert kept.any(1).all() and 0.73 < kept.double().mean() < 0.77
         assert abs(rows[~kept].mean()) < 0.02 and abs(rows[~kept].std() - 1) < 0.02
         assert torch.equal(model.eval().draw(3), learned.expand(3, -1, -1))
-
-    def test_learned_rows_get_gradients_where_they_are_taken(self):
-        model, ids = language_model(random_share=0.5).train(), text()
-        torch.manual_seed(0)
-        model(ids, labels=ids).loss.backward()
-        assert model.model.embedding.weight.grad.abs().sum(1).count_nonzero() > BASE
 
     @pytest.mark.parametrize("share", [1.0, 0.3])
     def test_renamed_permutes_that_share_per_sequence_in_training_and_none_in_evaluation(self, share):
@@ -285,17 +251,6 @@ class TestGeneration:
             torch.manual_seed(7)
             written.append(model.generate(ids, **settings))
         assert torch.equal(*written) and len(written[0]) == 6
-
-
-def test_hidden_states_and_attentions_are_returned_on_request():
-    model, ids = language_model(**IDENTITY), text()
-    output = model(ids, output_hidden_states=True, output_attentions=True)
-    assert [tuple(states.shape) for states in output.hidden_states] == [(2, 1, 6, 18)] * 3
-    assert [tuple(weights.shape) for weights in output.attentions] == [(2, 1, 3, 6, 6)] * 2
-    torch.testing.assert_close(output.attentions[0].sum(-1), torch.ones(2, 1, 3, 6, dtype=torch.float64))
-    plain = model(ids, slot_vectors=output.slot_vectors)
-    assert plain.hidden_states is None and plain.attentions is None
-    torch.testing.assert_close(plain.logits, output.logits)
 
 
 @pytest.mark.parametrize(

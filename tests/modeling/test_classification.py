@@ -7,11 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoModel,
-)
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForSequenceClassification
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForSequenceClassification
 
 from .reference import EncoderReference, cross_entropy
 from .tiny import pad, randomised
@@ -182,17 +179,3 @@ def test_presets_have_the_sizes_of_bert():
         preset = SymbolInvariantConfig.from_preset(f"renamer-{name}", num_views=9)
         assert (preset.num_hidden_layers, preset.hidden_size, preset.num_attention_heads) == (layers, width, heads)
         assert preset.d_ff == 4 * width and preset.components == ["EP"] and preset.kind == "encoder-only"
-
-
-def test_a_symbol_without_rows_is_refused_by_its_first_id():
-    model = encoder(symbol_embedding="learned")
-    with pytest.raises(ValueError, match="symbol id 22: this model has rows for 5 symbols only, ids 7 … 21"):
-        model(torch.tensor([[symbol(5, 2)]]))
-
-
-def test_models_of_another_kind_refuse_the_configuration_and_name_the_right_one():
-    for make in (AutoModel.from_config, SymbolInvariantForCausalLM):
-        with pytest.raises(ValueError, match=r"is encoder-only, Symbol.*; use AutoModelForSequenceClassification"):
-            make(config())
-    with pytest.raises(ValueError, match="SymbolInvariantForSequenceClassification encoder-only; use AutoModelForSeq2"):
-        SymbolInvariantForSequenceClassification(SymbolInvariantConfig())

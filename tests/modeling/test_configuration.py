@@ -9,8 +9,6 @@ from transformers import AutoConfig
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration, SymbolInvariantModel
 
-from .tiny import tiny_config
-
 # Table 6 of the paper: task, components, parameters.
 
 # Table 6 of the paper: by task and number of parameters the components of each model.
@@ -194,24 +192,7 @@ def test_impossible_configurations_are_refused_with_a_reason(fields, message):
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"d_model": "64"},
-        {"d_model": 64.0},
-        {"components": "EP-DP-EA-CP"},
-        {"components": [1]},
-        {"loss": "mse"},
-        {"encoder_positions": "t5"},
-        {"pooling": "max"},
-        {"decoder_positions": "tree"},
-        {"symbol_embedding": "one_hot"},
-        {"random_method": "uniform"},
-        {"random_dim": 8.0},
-        {"normalize_parts": "yes"},
-        {"canonical_slots": "yes"},
-        {"token_arity": [2, 1]},
-        {"grammar": "lasso"},
-    ],
+    "fields", [{"d_model": "64"}, {"components": "EP-DP"}, {"loss": "mse"}, {"token_arity": [2, 1]}]
 )
 def test_wrong_types_are_refused_by_the_name_of_the_field(fields):
     with pytest.raises(StrictDataclassError, match=next(iter(fields))):
@@ -253,16 +234,6 @@ OTHERS_KEYS = {
     "note": "trained on a Sunday",
     "field_of_a_newer_transformers": [1, 2],
 }
-
-
-def test_keys_of_others_in_a_saved_configuration_are_kept(tmp_path):
-    SymbolInvariantForConditionalGeneration(tiny_config()).save_pretrained(tmp_path / "before")
-    path = tmp_path / "before" / "config.json"
-    others = {name: value for name, value in OTHERS_KEYS.items() if name != "quantization_config"}
-    path.write_text(json.dumps({**json.loads(path.read_text()), **others}))
-    SymbolInvariantForConditionalGeneration.from_pretrained(tmp_path / "before").save_pretrained(tmp_path / "after")
-    saved = json.loads((tmp_path / "after" / "config.json").read_text())
-    assert {name: saved[name] for name in others} == others
 
 
 def test_a_configuration_keeps_the_keys_of_others_through_files_and_arguments(tmp_path):

@@ -3,7 +3,6 @@
 import ast
 import copy
 import importlib
-import random
 import re
 import warnings
 from pathlib import Path
@@ -22,7 +21,6 @@ from transformers import (
     AutoTokenizer,
     PreTrainedTokenizerFast,
     TokenClassificationPipeline,
-    Trainer,
     pipeline,
     set_seed,
 )
@@ -35,8 +33,6 @@ from hf_symbinv import (
     SymbolInvariantSubwordTokenizer,
 )
 from hf_symbinv.modeling.slots_symbinv import Streams
-
-from .tiny import trainer_arguments
 
 with warnings.catch_warnings():  # DeBERTa of transformers 5.10 compiles functions as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -282,17 +278,6 @@ class TestAround:
         torch.testing.assert_close(loaded(**batch)[0], model(**batch)[0])
         assert {name for name, _ in loaded.named_parameters()} == {name for name, _ in model.named_parameters()}
 
-    def test_it_is_loaded_in_another_type_and_with_another_attention(self, folder, tmp_path):
-        model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
-        model.save_pretrained(tmp_path)
-        batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
-        half = AutoModelForSequenceClassification.from_pretrained(tmp_path, dtype=torch.bfloat16)
-        assert {parameter.dtype for parameter in half.parameters()} == {torch.bfloat16}
-        torch.testing.assert_close(half(**batch).logits.float(), model(**batch).logits, atol=0.05, rtol=0.05)
-        eager = AutoModelForSequenceClassification.from_pretrained(tmp_path, attn_implementation="eager")
-        assert eager.model.encoder.config._attn_implementation == "eager"
-        torch.testing.assert_close(eager(**batch).logits, model(**batch).logits)
-
     def test_a_copy_of_a_model_mixes_by_its_own_gates(self, folder):
         model, tokenizer = around(folder)
         batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
@@ -308,13 +293,6 @@ class TestAround:
         assert torch.equal(model.this, model.get_input_embeddings().weight[fast.convert_tokens_to_ids("Ġthis")])
         one, other = (tokenizer(text, return_tensors="pt") for text in ("Anna is that", "Wilhelmina is that"))
         assert torch.equal(model(**one).pooler_output, model(**other).pooler_output)
-
-    def test_a_pipeline_classifies_texts_and_their_renamings_alike(self, folder, tmp_path):
-        model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
-        model.save_pretrained(tmp_path)
-        tokenizer.save_pretrained(tmp_path)
-        classify = pipeline("text-classification", model=str(tmp_path))
-        assert classify("Anna owes Bob money") == classify("Bob owes Anna money") == classify("Zoe owes Yuri money")
 
     @pytest.mark.filterwarnings("ignore:Tokenizer does not support real words")
     @pytest.mark.parametrize("strategy", ["none", "simple", "first", "average", "max"])
@@ -353,17 +331,6 @@ class TestAround:
         assert model(**batch).get("hidden_states") is None and model(**batch).get("attentions") is None
         model.config.output_hidden_states = True
         assert len(model(**batch).hidden_states) == 4
-
-    def test_a_tuple_is_given_on_request(self, folder):
-        model, tokenizer = around(folder, SymbolInvariantEncoderForTokenClassification)
-        batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
-        assert torch.equal(model(**batch, return_dict=False)[0], model(**batch).logits)
-
-    def test_texts_that_are_too_long_are_cut_where_the_encoders_tokenizer_cuts(self, folder):
-        model, tokenizer = around(folder)
-        text = "Anna owes Bob money " * 9
-        batch = tokenizer(text, truncation=True, return_tensors="pt")
-        assert batch["input_ids"].shape == (1, 16) and model(**batch).pooler_output.shape == (1, 12)
 
 
 # Names of one to three words, some of which begin others; sentences of words and of numbers that stand for names.
@@ -414,23 +381,6 @@ class TestTheLawOfTexts:
 
 
 class TestTraining:
-    @pytest.mark.parametrize("cls", list(CLASSES)[1:])
-    def test_trainer_teaches_it_a_task(self, folder, cls, tmp_path):
-        """Does somebody pay himself? Which tokens are the first symbol?"""
-        model, tokenizer = around(folder, cls)
-        generator, rows = random.Random(0), []
-        for _ in range(64):
-            label = generator.randrange(2)
-            ids = tokenizer(["Anna pays Bob", "Anna pays Anna"][label])["input_ids"]
-            per_token = [int(token == tokenizer.vocab_size) for token in ids]
-            rows.append({"input_ids": ids, "labels": label if "Sequence" in cls.__name__ else per_token})
-        sizes = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 2}
-        arguments = trainer_arguments(tmp_path, max_steps=60, learning_rate=2e-2, **sizes)
-        trainer = Trainer(model, arguments, train_dataset=rows)
-        trainer.train()
-        losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-        assert losses[-1] < 0.2 < losses[0]
-
     def test_every_parameter_gets_a_gradient(self, folder):
         model, tokenizer = around(folder, SymbolInvariantEncoderForSequenceClassification)
         model(**tokenizer(TEXTS, padding=True, return_tensors="pt"), labels=torch.tensor([0, 1, 2])).loss.backward()

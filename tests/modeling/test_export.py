@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from . import test_causal, test_classification, test_tokens
-from .tiny import BASE, EOS, PAD, START, formula_with, pad, rename, tiny_model
+from .tiny import BASE, EOS, START, formula_with, pad, rename, tiny_model
 
 SYMBOLS = 4
 TOLERANCE = {"rtol": 0, "atol": 1e-5}  # float32; the largest difference seen here is 2.4e-6
@@ -170,35 +170,4 @@ def test_every_other_exported_model_gives_the_models_logits_and_an_error_beyond_
             program(input_ids=ids, attention_mask=torch.ones_like(ids))
 
 
-@pytest.mark.slow
-def test_greedy_answers_by_a_loop_over_a_graph_are_those_of_generate(model, exported):
-    """The bundled checkpoint's answers by ONNX Runtime stand in docs/export.md."""
-    steps = 6
-    for batch in batches(model.config):
-        for row in range(len(batch["input_ids"])):
-            question = {name: batch[name][row : row + 1] for name in ("input_ids", "attention_mask")}
-            answer = torch.tensor([[START]])
-            while answer[0, -1] != EOS and answer.shape[1] <= steps:
-                logits = exported({**question, "decoder_input_ids": answer})[:, -1].clone()
-                logits[:, [START, PAD]] = -torch.inf  # which `generate` never writes
-                answer = torch.cat((answer, logits.argmax(-1, keepdim=True)), dim=1)
-            assert torch.equal(answer, model.generate(**question, grammar=None, max_new_tokens=steps))
-
-
 # The exporters of transformers
-
-
-@pytest.mark.slow
-def test_transformers_own_exporters_export_a_model(model):
-    exporters = pytest.importorskip(
-        "transformers.exporters.exporter_dynamo", reason="this version of transformers has no exporters"
-    )
-    batch = next(batches(model.config, seed=1))
-    model.config.use_cache = False
-    try:
-        exported = exporters.DynamoExporter().export(model, dict(batch), exporters.DynamoConfig(dynamic=True))
-        program = exported.program.module()
-        with torch.no_grad():
-            torch.testing.assert_close(program(**batch).logits, model(**batch).logits, **TOLERANCE)
-    finally:
-        model.config.use_cache = True

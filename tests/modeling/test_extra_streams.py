@@ -2,11 +2,9 @@
 
 import random
 
-import pytest
 import torch
 
-from .test_renaming_law import answers_for, batch_of, generate
-from .test_training_step import pairs, training_batch
+from .test_renaming_law import answers_for, batch_of
 from .tiny import ALL, BASE, tiny_model
 
 
@@ -18,18 +16,6 @@ def logits(model, batch, targets, **options):
 def with_and_without(extra, **fields):
     """Two models with the same weights, one of them with extra streams."""
     return tiny_model(extra_streams=extra, **fields), tiny_model(**fields)
-
-
-def test_an_answer_does_not_depend_on_what_shares_the_batch():
-    rng = random.Random(3)
-    model = tiny_model(components=ALL, extra_streams=4)
-    batch, _ = batch_of(rng, model, (2, 5, 0))
-    targets = answers_for(rng, batch)
-    together = logits(model, batch, targets)
-    for row in range(3):
-        alone = logits(model, {name: tensor[row : row + 1] for name, tensor in batch.items()}, targets[row : row + 1])
-        width = min(alone.shape[-1], together.shape[-1])
-        torch.testing.assert_close(alone[0, :, :width], together[row, :, :width], rtol=1e-10, atol=1e-10)
 
 
 def test_an_example_with_as_many_symbols_has_no_extra_stream():
@@ -52,26 +38,3 @@ def test_more_extra_streams_weigh_more_and_the_mean_is_linear_in_their_share():
     found = {extra: logits(model, batch, targets)[..., :BASE] for extra, model in models.items()}
     others = 2 * found[4] - found[2]  # of half and half
     torch.testing.assert_close(found[8], 0.25 * found[2] + 0.75 * others, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("kind", ["greedy", "beam"])
-def test_questions_that_are_searched_together_are_answered_as_alone(kind):
-    """Finished questions leave the batch, so the others' streams are chosen from it."""
-    rng = random.Random(7)
-    model = tiny_model(seed=1, extra_streams=5)
-    batch, _ = batch_of(rng, model, (3, 1, 0, 2))
-    together = generate(model, batch, kind)
-    each = len(together) // 4
-    for row in range(4):
-        alone = generate(model, {name: tensor[row : row + 1] for name, tensor in batch.items()}, kind)
-        length = min(alone.shape[1], together.shape[1])
-        assert torch.equal(alone[:, :length], together[each * row : each * (row + 1), :length])
-
-
-def test_fixed_streams_change_no_loss_and_every_weight_learns():
-    model = tiny_model(components=ALL, extra_streams=5)
-    batch = training_batch(*pairs(model.config, (2, 0, 3)))
-    expected = model(**batch).loss
-    torch.testing.assert_close(model(**batch, num_streams=4).loss, expected, rtol=1e-10, atol=1e-12)
-    expected.backward()
-    assert all(parameter.grad.abs().sum() > 0 for parameter in model.parameters())

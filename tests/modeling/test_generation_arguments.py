@@ -226,13 +226,6 @@ def test_a_tuple_holds_what_barts_does_in_its_order():
         assert list(output)[: len(expected)] == expected and output.to_tuple()[0] is output[expected[0]]
 
 
-@pytest.mark.parametrize("name", ["head_mask", "cross_attn_head_mask", "cache_position"])
-def test_arguments_of_forward_that_the_models_lack_are_refused_by_name(name):
-    for reader in (model(), tiny_decoder()):
-        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-            reader(torch.tensor([[5, BASE]]), **{name: torch.ones(1)})
-
-
 def test_time_and_token_limits_end_an_answer():
     assert answers(max_time=0.0).shape[1] == 2
     assert answers(max_length=6, max_new_tokens=None).shape[1] == 6

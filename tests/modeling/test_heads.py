@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModel, Trainer
+from transformers import AutoModel
 
 from hf_symbinv.modeling.embedding_symbinv import Head
 
@@ -13,7 +13,7 @@ from .test_causal import language_model
 from .test_classification import encoder
 from .test_embedders import one_stream
 from .test_training_step import training_batch
-from .tiny import tiny_model, trainer_arguments
+from .tiny import tiny_model
 
 TABLE, HEAD = "model.embedding.weight", "lm_head.weight"
 MODELS = {
@@ -72,20 +72,6 @@ def test_noise_on_the_embedding_leaves_the_head_as_it_is(model):
         (plain, _), (noisy, logits) = states
         assert not torch.allclose(noisy[0], plain[0])
         assert torch.equal(type(head)(model.config, model.model.embedding.weight)(*noisy), logits)
-
-
-def test_trainer_trains_with_neftune(tmp_path):
-    trained = {}
-    for alpha in (None, 5.0):
-        model = tiny_model(dtype=torch.float32)
-        sgd = {"optim": "sgd", "learning_rate": 0.1, "max_steps": 1}
-        arguments = trainer_arguments(tmp_path, neftune_noise_alpha=alpha, **sgd)
-        data = [{"input_ids": [13, 2], "labels": [9, 13, 10, 2]}]
-        Trainer(model, arguments, train_dataset=data).train()
-        trained[alpha] = model.state_dict()
-        assert not model.get_input_embeddings()._forward_hooks
-    assert not torch.equal(trained[5.0][TABLE], trained[None][TABLE])
-    assert torch.equal(trained[5.0][TABLE], trained[5.0][HEAD])
 
 
 def test_a_checkpoint_holds_the_weight_once_under_the_embeddings_name_and_comes_back_shared(model, tmp_path):

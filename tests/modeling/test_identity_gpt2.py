@@ -193,19 +193,6 @@ def test_masks_that_old_checkpoints_hold_are_passed_over(gpt2, ids, tmp_path):
     assert torch.equal(IdentityGPT2LMHeadModel.from_pretrained(tmp_path)(ids).logits, model(ids).logits)
 
 
-def test_weights_without_a_configuration_load_with_one_given(gpt2, ids, tmp_path):
-    model, folder = gpt2
-    for name in ("model.safetensors", "generation_config.json"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    for broken in (False, True):
-        if broken:
-            (tmp_path / "config.json").write_text("{")
-        loaded = IdentityGPT2LMHeadModel.from_pretrained(tmp_path, config=IdentityGPT2Config(**SIZES))
-        assert torch.equal(loaded(ids).logits, model(ids).logits)
-    states = {"config": IdentityGPT2Config(**SIZES), "state_dict": model.state_dict()}
-    assert torch.equal(IdentityGPT2LMHeadModel.from_pretrained(None, **states).eval()(ids).logits, model(ids).logits)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_gpt2s_own_configuration_makes_the_model_with_scalars(kind):
     model = kind(GPT2Config(**SIZES, n_inner=36, num_labels=3))

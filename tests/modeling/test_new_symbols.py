@@ -10,11 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForConditionalGeneration
-from hf_symbinv.modeling import search_symbinv
-from hf_symbinv.modeling.cache_symbinv import SymbolInvariantCache
+from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
 
 from .reference import OneStreamReference, Reference, aggregate, sinusoid
 from .tiny import (
@@ -29,7 +26,6 @@ from .tiny import (
     randomised,
     rename,
     tiny_model,
-    trainer_arguments,
 )
 
 LIMIT = 4
@@ -273,18 +269,6 @@ def test_reading_piece_by_piece_from_a_cache_is_reading_at_once(kind, changes):
                 assert (part[..., width:] == -math.inf).all()
 
 
-@pytest.mark.parametrize("kind", KINDS[:2])
-def test_several_answers_to_one_question_are_read_as_each_alone(kind):
-    model = model_of(kind)
-    (questions, one), (_, other) = drawn(kind), drawn(kind, 5)
-    with torch.no_grad():
-        both = read(model, questions, torch.stack((one, other), dim=1).flatten(0, 1)).logits
-        for index, answers in enumerate((one, other)):
-            alone = read(model, questions, answers).logits
-            width = min(alone.shape[2], both.shape[2])
-            close(alone[..., :width], both[index::2, :, :width])
-
-
 class TestRenaming:
     """Renaming the symbols of question and answer renames what comes out bit for bit, and changes nothing else."""
 
@@ -372,18 +356,6 @@ class TestPast:
                 for future in futures
             )
         assert all(torch.equal(other, first) for other in others)
-
-    @pytest.mark.parametrize("kind", ["answers", "texts"])
-    def test_more_tokens_and_other_rows_of_the_batch_move_it_by_rounding_only(self, kind):
-        model = model_of(kind)
-        questions, answers = drawn(kind)
-        with torch.no_grad():
-            together = read(model, questions, answers).logits
-            for row, answer in enumerate(answers):
-                for length in (5, 8):
-                    alone = read(model, questions and questions[row : row + 1], answer[None, :length]).logits[0]
-                    width = min(alone.shape[1], together.shape[2])
-                    close(alone[:, :width], together[row, :length, :width])
 
     @pytest.mark.parametrize("kind", KINDS[:2])
     def test_nothing_of_an_answer_reaches_the_encoder(self, kind):
@@ -511,12 +483,6 @@ class TestGeneration:
         with pytest.raises(ValueError, match="decoder_input_ids row 1 has 2 symbols that its question does not have"):
             model.generate(**self.QUESTIONS, decoder_input_ids=prompt, num_fresh_symbols=1)
 
-    def test_new_symbols_are_called_by_the_smallest_ids_that_a_text_has_not(self):
-        model, ids = model_of("texts", num_fresh_symbols=None), torch.tensor([[0, BASE + 1, BASE + 3, BASE + 1]])
-        rows = written(model, {"input_ids": ids}, max_new_tokens=60, do_sample=True, temperature=9.0, eos_token_id=None)
-        fresh = [token for token in dict.fromkeys(rows[0].tolist()) if token >= BASE and token not in ids]
-        assert fresh[:4] == [BASE, BASE + 2, BASE + 4, BASE + 5]
-
     @pytest.mark.parametrize("search", ["greedy", "beams"])
     @pytest.mark.parametrize("kind", KINDS[:2])
     def test_encoded_questions_and_a_cache_go_on_where_they_were(self, kind, search):
@@ -573,19 +539,6 @@ class TestGeneration:
         with pytest.raises(ValueError, match=r"prefix_allowed_tokens_fn allows .* only, symbols that input 0 does not"):
             model.generate(question, prefix_allowed_tokens_fn=lambda index, ids: [BASE + 1], max_new_tokens=2)
 
-    def test_inputs_that_are_done_are_left_out_and_change_no_answer(self, monkeypatch):
-        model, kept = model_of(seed=8, spread=1.0), []
-        questions, _ = drawn("answers", counts=(1, 0, 3, 2, 2, 4, 1, 0), seed=3)
-        settings = {"suppress_tokens": [0, 1, *range(3, 9)], "num_beams": 3, "max_new_tokens": 25}
-        original = SymbolInvariantCache.keep_questions
-        monkeypatch.setattr(
-            SymbolInvariantCache, "keep_questions", lambda self, *args: kept.append(args) or original(self, *args)
-        )
-        rows = model.generate(**pad(questions), **settings)
-        assert kept and any(token >= BASE and token not in questions[1] for token in rows[1].tolist())
-        monkeypatch.setattr(search_symbinv, "SHARE", 0)
-        assert torch.equal(model.generate(**pad(questions), **settings), rows)
-
     @pytest.mark.parametrize("kind", KINDS[:2])
     def test_without_the_field_no_new_symbols_are_written(self, kind):
         none, zero = (model_of(kind, num_fresh_symbols=count) for count in (None, 0))
@@ -595,23 +548,6 @@ class TestGeneration:
         assert torch.equal(*rows)
         own = {token for row in questions for token in row}
         assert all(token < BASE or token in own for token in rows[0].flatten().tolist())
-
-
-@pytest.mark.parametrize("kind", ["answers", "texts"])
-def test_a_cache_keeps_whose_stream_is_whose_when_its_rows_move(kind):
-    model = model_of(kind)
-    questions, answers = drawn(kind)
-    questions = questions and questions[:1] * 3
-    with torch.no_grad():
-        expected = read(model, questions, answers).logits
-        for order in ([2, 0, 0], [0, 0, 1, 1, 2, 2], [1]):
-            cache = read(model, questions, answers[:, :5], use_cache=True).past_key_values
-            cache.move(order)
-            cache.cross = {index: tuple(one[:1].repeat(len(order), 1, 1, 1) for one in states)
-                           for index, states in cache.cross.items()}  # fmt: skip
-            same = questions and questions[:1] * len(order)
-            given = read(model, same, answers[order, 5:], past_key_values=cache).logits
-            close(given, expected[order, 5:, : given.shape[2]])
 
 
 QUESTION = torch.tensor([[5, BASE + 8, BASE + 2, EOS]])
@@ -673,88 +609,3 @@ class TestErrors:
         arguments = {"input_ids": QUESTION, "decoder_input_ids": QUESTION, "use_cache": False}
         with pytest.raises(ValueError, match=r"torch\.export: symbols come in while a text grows"):
             torch.export.export(model_of(kind), (), arguments, strict=False)
-
-
-def pairs(rng, count, referents):
-    """`a b c` → `a x b y c z`: each symbol of the question, and behind it a new one of its own; then all new ones."""
-    rows = []
-    for _ in range(count):
-        size = rng.choice((1, 2, 3))
-        own, new = np.split(np.array(rng.sample(referents, 2 * size)) + BASE, 2)
-        answer = [*np.stack((own, new), 1).flatten().tolist(), *new.tolist(), EOS]
-        rows.append({"input_ids": [*own.tolist(), EOS], "labels": answer})
-    return rows
-
-
-def padded(rows):
-    labels = pad([row["labels"] for row in rows], value=-100)["input_ids"]
-    return {**pad([row["input_ids"] for row in rows]), "labels": labels}
-
-
-def untrained(kind, **fields):
-    torch.manual_seed(0)
-    sizes = {**SIZES, "d_model": 32, "num_attention_heads": 4, "d_ff": 64, "num_symbols": 8}
-    return kind(SymbolInvariantConfig(**{**sizes, **PLAIN, **fields}))
-
-
-def trained(model, steps, batch, rate):
-    """The model in evaluation mode, after so many steps with what `batch()` gives."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model(**batch()).loss.backward()
-        optimizer.step()
-    return model.eval()
-
-
-class TestTraining:
-    @pytest.mark.slow
-    @pytest.mark.parametrize("kind", ["streams", "canonical"])
-    def test_a_model_learns_to_give_each_symbol_a_new_one(self, kind):
-        rng = random.Random(0)
-        model = untrained(SymbolInvariantForConditionalGeneration, symbol_embedding=kind, num_fresh_symbols=3)
-        trained(model, 150, lambda: padded(pairs(rng, 16, range(6))), rate=3e-3)
-        rows = pairs(rng, 20, range(100, 200))
-        with torch.no_grad():
-            assert model(**padded(rows)).loss < 0.05
-        for options in ({}, {"num_beams": 3}):
-            found = model.generate(**pad([row["input_ids"] for row in rows]), max_new_tokens=12, **options)
-            for row, tokens in zip(rows, found.tolist(), strict=True):
-                own = row["input_ids"][:-1]
-                names = iter(token for token in range(BASE, 999) if token not in own)
-                images = {token: token if token in own else next(names) for token in dict.fromkeys(row["labels"][:-1])}
-                expected = [*(images[token] for token in row["labels"][:-1]), EOS]
-                assert tokens[1 : 1 + len(expected)] == expected
-
-    def test_a_decoder_learns_to_copy_symbols_that_it_has_never_seen(self):
-        rng = random.Random(0)
-
-        def alternating(count, referents):
-            """x y x y x y, of two different symbols."""
-            return BASE + torch.tensor([rng.sample(referents, 2) * 3 for _ in range(count)])
-
-        def batch():
-            ids = alternating(16, range(5))
-            return {"input_ids": ids, "labels": ids}
-
-        model = untrained(SymbolInvariantForCausalLM, encoder_layers=0, d_model=24, d_ff=32)
-        trained(model, 60, batch, rate=1e-2)
-        ids = alternating(20, range(100, 200))
-        with torch.no_grad():
-            assert model(ids, labels=ids).loss < 0.1
-        assert torch.equal(model.generate(ids[:, :3], max_new_tokens=3, eos_token_id=None), ids)
-
-    def test_a_trainer_evaluates_batches_of_different_numbers_of_symbols(self, tmp_path):
-        model, seen = untrained(SymbolInvariantForConditionalGeneration, num_fresh_symbols=3), []
-        settings = {"max_steps": 2, "per_device_train_batch_size": 4, "per_device_eval_batch_size": 2}
-        arguments = trainer_arguments(tmp_path, Seq2SeqTrainingArguments, predict_with_generate=True, **settings)
-        rows = pairs(random.Random(2), 8, range(8))
-        trainer = Seq2SeqTrainer(
-            model, arguments, train_dataset=rows, eval_dataset=rows, data_collator=padded,
-            compute_metrics=lambda prediction: seen.append(prediction) or {},
-        )  # fmt: skip
-        trainer.train()
-        assert trainer.evaluate(max_new_tokens=6)["eval_loss"] > 0 and len(seen[0].predictions) == 8
-        arguments.predict_with_generate = False
-        trainer.evaluate()
-        assert len(seen[1].predictions) == 8

@@ -3,8 +3,6 @@
 import json
 import os
 import pickle
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -173,47 +171,9 @@ class TestElsewhere:
         assert tokenizer(question).symbols == PLAIN[:2] and tokenizer([]).symbols == []
         assert tokenizer(question, return_tensors="pt", return_symbols=True)["symbols"] == [PLAIN[:2]]
 
-    def test_another_process_gives_the_same_ids(self, tmp_path):
-        LTL.tokenizer().save_pretrained(tmp_path)
-        text = "& U zebra yak X zebra"
-        program = f"""if True:
-            import hf_symbinv
-            from transformers import AutoTokenizer
-            tokenizer = AutoTokenizer.from_pretrained({str(tmp_path)!r})
-            tokenizer("& other names")
-            print(tokenizer({text!r})["input_ids"])
-        """
-        result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert result.stdout.strip() == str(LTL.tokenizer()(text)["input_ids"])
-
 
 class TestOfTransformers:
     """What every tokenizer of transformers does, or is refused with a sentence."""
-
-    @pytest.mark.parametrize("side", ["left", "right"])
-    def test_padding_on_either_side_is_masked_and_ignored_labels_decode_as_padding(self, kind, side):
-        tokenizer, question, _ = kind
-        texts = [question, " ".join(question.split()[-2:])]
-        batch = tokenizer(texts, padding=True, padding_side=side, return_tensors="pt")
-        alone = [tokenizer(text)["input_ids"] for text in texts]
-        for ids, mask, own in zip(batch["input_ids"], batch["attention_mask"], alone, strict=True):
-            places = range(len(own)) if side == "right" else range(len(ids) - len(own), len(ids))
-            assert mask.nonzero().flatten().tolist() == list(places) and ids[places].tolist() == own
-            assert (ids[mask == 0] == tokenizer.pad_token_id).all()
-        names = {"symbols": batch.symbols, "skip_special_tokens": True}
-        labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
-        assert tokenizer.batch_decode(labels, **names) == texts
-        assert "<pad>" in tokenizer.batch_decode(labels, symbols=batch.symbols)[1]
-        assert dict(tokenizer([])) == {"input_ids": [], "attention_mask": []}
-
-    def test_a_chat_template_of_ones_own_is_filled_in(self, kind):
-        tokenizer, question, _ = kind
-        chat, template = [{"role": "user", "content": question}], "{{ messages[0]['content'] }}"
-        with pytest.raises(ValueError, match="chat_template is not set"):
-            tokenizer.apply_chat_template(chat)
-        assert tokenizer.apply_chat_template(chat, chat_template=template, tokenize=False) == question
-        found = tokenizer.apply_chat_template(chat, chat_template=template, return_dict=True)
-        assert found["input_ids"] == tokenizer(question, add_special_tokens=False)["input_ids"]
 
     def test_new_tokens_ids_below_0_and_unknown_options_are_refused_and_change_nothing(self, kind):
         tokenizer, question, _ = kind

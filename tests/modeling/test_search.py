@@ -12,9 +12,6 @@ from transformers import (
     AutoTokenizer,
     BartConfig,
     BartForConditionalGeneration,
-    GenerationConfig,
-    GPT2Config,
-    GPT2LMHeadModel,
     LogitsProcessorList,
 )
 from transformers.generation import GenerationMixin
@@ -199,25 +196,6 @@ class TestWhatBartWritesByTransformersOwnLoop:
         self.compare(**settings, do_sample=True)
 
 
-def test_where_half_of_the_questions_end_at_once_the_others_write_what_they_write_alone():
-    model = tiny_model()
-    questions = [[BASE, EOS], [BASE, EOS], [5, BASE, EOS], [8, BASE, BASE + 1, EOS]]
-    free = [*range(3, BASE), EOS]
-
-    def written(rows, ends):
-        return model.generate(
-            **pad(rows), num_beams=2, num_return_sequences=2, max_new_tokens=9, grammar=None,
-            prefix_allowed_tokens_fn=lambda row, _: [EOS] if row in ends else free,
-        )  # fmt: skip
-
-    together = written(questions, ends={0, 1})
-    for row in (2, 3):
-        alone = written(questions[row : row + 1], ends=())
-        width = alone.shape[1]
-        assert torch.equal(together[2 * row : 2 * row + 2, :width], alone)
-        assert (together[2 * row : 2 * row + 2, width:] == PAD).all()
-
-
 class TestDraws:
     @pytest.mark.parametrize("count", [1, 4])
     def test_are_those_of_multinomial(self, count):
@@ -312,35 +290,3 @@ class TestMasksThatAreLeftOut:
         whole = torch.ones_like(batch["input_ids"])
         expected = model(batch["input_ids"], whole).logits
         assert torch.equal(model(batch["input_ids"]).logits, expected)
-
-    def test_a_row_of_padding_is_refused(self):
-        with pytest.raises(ValueError, match="attention_mask row 1 has no token; every input needs at least one"):
-            tiny_model().generate(torch.tensor([[BASE, EOS], [PAD, PAD]]))
-
-
-def test_a_decoder_alone_writes_what_gpt2_does_by_transformers_own_loop():
-    """By a step that is GPT-2's, from prompts that are padded on the left."""
-    torch.manual_seed(0)
-    special = {"bos_token_id": 0, "eos_token_id": EOS, "pad_token_id": PAD}
-    config = GPT2Config(vocab_size=13, n_embd=12, n_layer=2, n_head=2, n_positions=40, **special)
-    theirs = GPT2LMHeadModel(config).eval()
-
-    class Reader(GPT2LMHeadModel, SlotGenerationMixin):
-        def generate(self, *args, **kwargs):
-            return SlotGenerationMixin.generate(self, *args, **kwargs)
-
-        def _begin(self, input_ids, settings, call):
-            return Beginning(input_ids, self._step, lambda questions, each: {}, None, mask=call.pop("attention_mask"))
-
-        def _step(self, tokens, mask, cache, kinds):
-            places = (mask.cumsum(1) - 1).clamp(min=0)
-            return {"logits": self(tokens, attention_mask=mask, position_ids=places, use_cache=False).logits}
-
-    ours = Reader(config).eval()
-    ours.load_state_dict(theirs.state_dict())
-    batch = pad([[5, 9, 4, 3], [7, 3]], "left")
-    for options in ({}, {"num_beams": 3}, {"num_beams": 3, "num_return_sequences": 2, "early_stopping": True}):
-        settings = {**options, "max_new_tokens": 9, "use_cache": False, "do_sample": False}
-        assert torch.equal(ours.generate(**batch, **settings), theirs.generate(**batch, **settings))
-    config = GenerationConfig(max_new_tokens=4, pad_token_id=PAD, eos_token_id=EOS, use_cache=False)
-    assert torch.equal(*(model.generate(**batch, generation_config=config) for model in (ours, theirs)))

@@ -172,10 +172,3 @@ class TestTraining:
         again = names.train_new_from_iterator([["speed -= speed"] * 3], 300)
         found = again("ab -= c", add_special_tokens=False)
         assert "Ġ-=" in again.get_vocab() and again.decode(found["input_ids"], symbols=found.symbols) == "ab -= c"
-
-    def test_special_tokens_of_any_role_come_first_in_the_ids(self):
-        given = {"sep_token": "<sep>", "eos_token": "<end>", "extra_special_tokens": ["<ask>"]}
-        tokenizer = SymbolInvariantSubwordTokenizer.train(CODE, 270, **given)
-        assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3, 4]) == ["<s>", "<pad>", "<end>", "<sep>", "<ask>"]
-        assert tokenizer("<ask>")["input_ids"] == [4, 2] and tokenizer.sep_token_id == 3
-        assert tokenizer([("a", "b")])["input_ids"] == tokenizer(["a"], ["b"])["input_ids"]

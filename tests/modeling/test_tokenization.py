@@ -90,15 +90,6 @@ class TestTexts:
         assert tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True) == text
 
     @given(formulas())
-    def test_decoding_shows_special_tokens_unless_they_are_skipped(self, formula):
-        tokenizer = LTL.tokenizer()
-        found = tokenizer(to_prefix(formula), add_special_tokens=False)
-        text = tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True)
-        shown = tokenizer.decode([0, *found["input_ids"], EOS, 1], symbols=found.symbols)
-        inside = shown.removeprefix("<s>").removesuffix("<pad>").strip().removesuffix("</s>").strip()
-        assert inside == text or f'"{inside}"' == text
-
-    @given(formulas())
     def test_tokens_are_words_that_encode_to_the_same_ids(self, formula):
         tokenizer = LTL.tokenizer()
         text = to_prefix(formula)
@@ -171,18 +162,9 @@ class TestBadInput:
         again = pickle.loads(pickle.dumps(caught.value))
         assert (str(again), again.position) == (str(caught.value), position)
 
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            (3, "3 is a int; pass a string or a list of strings"),
-            (b"a", "b'a' is a bytes"),
-            ([3, 4], "3 is a int"),
-            ([None], "None is a NoneType"),
-            ([["a", "b"]], "is a list; pass a string"),
-        ],
-    )
-    def test_what_is_no_text_is_refused(self, tokenizer, text, message):
-        with pytest.raises(TokenizationError, match=message):
+    @pytest.mark.parametrize("text", [3, b"a", [3, 4], [None], [["a", "b"]]])
+    def test_what_is_no_text_is_refused(self, tokenizer, text):
+        with pytest.raises(TokenizationError, match=r"is a (int|bytes|NoneType|list); pass a string"):
             tokenizer(text)
 
     def test_split_words_are_checked_one_by_one(self, tokenizer):
@@ -263,13 +245,6 @@ class TestBadInput:
 
 
 class TestBatches:
-    def test_one_text_becomes_one_row_and_any_iterable_is_a_batch(self, tokenizer):
-        assert tokenizer("a", return_tensors="pt")["input_ids"].shape == (1, 2)
-        assert tokenizer(text for text in ("a", "b"))["input_ids"] == [[13, 2], [13, 2]]
-        assert tokenizer(np.array(["a"]))["input_ids"] == [[13, 2]]
-        assert tokenizer([["&", "a", "b"], ["a"]], is_split_into_words=True)["input_ids"] == [[5, 13, 14, 2], [13, 2]]
-        assert tokenizer.encode("a") == [13, 2] and tokenizer.decode([]) == "" and tokenizer.decode(5) == "&"
-
     def test_nothing_is_truncated(self, tokenizer):
         assert tokenizer("&ab", truncation=True)["input_ids"] == [5, 13, 14, 2]
         assert tokenizer("&ab", truncation=True, max_length=4)["input_ids"] == [5, 13, 14, 2]
@@ -303,14 +278,6 @@ class TestBatches:
         assert words["offset_mapping"] == [(0, 1), (0, 1), (0, 3), (0, 0)]
         found = tokenizer(["&ab", "a"], padding=True, return_tensors="pt", return_offsets_mapping=True)
         assert found["offset_mapping"].tolist() == [[[0, 1], [1, 2], [2, 3], [0, 0]], [[0, 1], *[[0, 0]] * 3]]
-
-    def test_masks_types_and_lengths_are_those_of_transformers(self, tokenizer):
-        options = {"return_token_type_ids": True, "return_special_tokens_mask": True, "return_length": True}
-        found = tokenizer(["&ab", "a"], **options)
-        for index, text in enumerate(["&ab", "a"]):
-            ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-            for key, value in tokenizer.prepare_for_model(ids, **options).items():
-                assert found[key][index] == value, key
 
     def test_a_text_of_200_000_tokens_comes_back(self, tokenizer):
         text = " ".join(["!"] * 200_000 + ["request"])

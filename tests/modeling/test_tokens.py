@@ -2,7 +2,6 @@
 
 import json
 import math
-import random
 from functools import cache, partial
 
 import numpy as np
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 from transformers import (
     AutoModelForMaskedLM,
     AutoModelForTokenClassification,
-    DataCollatorForTokenClassification,
-    Trainer,
     pipeline,
 )
 
@@ -28,7 +25,7 @@ from hf_symbinv import (
 
 from .reference import EncoderReference, cross_entropy
 from .test_classification import BASE, STREAMS, SYMBOLS, VIEWS, config, encoder, made, symbol, texts
-from .tiny import pad, rename, trainer_arguments
+from .tiny import pad, rename
 
 MASK = 2
 LAWFUL = {
@@ -129,14 +126,6 @@ def test_renaming_referents_keeps_each_class_and_renames_each_filled_mask_bit_fo
         assert torch.equal(after, expected)
         in_slots = [model(**inputs, return_id_logits=False).logits for inputs in (batch, renamed)]
         assert torch.equal(*in_slots)
-
-
-def test_names_matter_to_learned_rows_only():
-    ids = torch.tensor([[symbol(0, 0), 3, symbol(1, 0), symbol(0, 1)]])
-    other = rename(ids, {0: 4, 1: 0}, BASE, VIEWS)
-    for make in (labeller, encoder):
-        model = make(symbol_embedding="learned")
-        assert not torch.allclose(model(ids).logits, model(other).logits)
 
 
 @pytest.mark.parametrize("changes", [STREAMS, {}, {"symbol_embedding": "canonical"}], ids=str)
@@ -252,47 +241,3 @@ def test_the_pipelines_of_transformers_take_both_models():
     targets = fill("a = b + <mask>", targets=["a", "b"])
     assert {found["token_str"] for found in targets} == {"a", "b"}
     assert {found["sequence"] for found in targets} == {"a = b + a", "a = b + b"}
-
-
-@pytest.mark.parametrize("make", [labeller, filler])
-def test_autocast_and_flags_of_the_outputs(make):
-    model, batch = make(**STREAMS, dtype=torch.float32), pad(texts())
-    labels = torch.where(batch["attention_mask"] == 1, 3, -100)
-    with torch.no_grad():
-        plain = model(**batch, labels=labels)
-        with torch.autocast("cpu", torch.bfloat16):
-            cast = model(**batch, labels=labels)
-        assert cast.loss.dtype == torch.float32
-        torch.testing.assert_close(cast.loss, plain.loss, rtol=0.1, atol=0.1)
-        told = model(**batch, output_hidden_states=True, output_attentions=True)
-        assert len(told.hidden_states) == 3 and len(told.attentions) == 4
-        as_tuple = model(**batch, labels=labels, return_dict=False)
-        assert torch.equal(as_tuple[0], plain.loss) and torch.equal(as_tuple[1], plain.logits)
-
-
-@pytest.mark.slow
-def test_trainer_teaches_to_point_at_the_symbol_that_occurs_once(tmp_path):
-    rng = random.Random(0)
-
-    def rows(count, symbols, referents):
-        for _ in range(count):
-            once, *others = (7 + referent for referent in rng.sample(list(referents), rng.choice(symbols)))
-            row = [once, *others, *others, *rng.choices(others, k=rng.randint(0, 2))]
-            rng.shuffle(row)
-            yield {"input_ids": [3, *row], "labels": [once, *[-100] * len(row)]}
-
-    torch.manual_seed(0)
-    options = {"base_vocab_size": 7, "num_symbols": 6, "num_views": 1, "encoder_positions": "rope", **STREAMS}
-    model = SymbolInvariantForMaskedLM(config(**options, d_model=24))
-    sizes = {"per_device_train_batch_size": 32, "per_device_eval_batch_size": 64}
-    trainer = Trainer(
-        model, trainer_arguments(tmp_path, max_steps=250, learning_rate=5e-3, **sizes),
-        train_dataset=list(rows(1500, (2, 3, 4), range(6))),
-        data_collator=DataCollatorForTokenClassification(SymbolInvariantWordTokenizer(**TABLE)),
-        preprocess_logits_for_metrics=lambda logits, labels: (
-            logits[0] if isinstance(logits, tuple) else logits
-        ).argmax(-1),
-    )  # fmt: skip
-    trainer.train()
-    predictions, labels, _ = trainer.predict(list(rows(200, (5,), range(50))))
-    assert (predictions[:, 0] == labels[:, 0]).mean() > 0.9
