@@ -55,13 +55,12 @@ def test_a_text_that_no_pattern_fits_is_refused():
         ({"base_tokens": ["<s>", "<pad>", "</s>", "<s>"]}, "a token is listed twice"),
         ({"base_tokens": ["<s>", "<pad>", "<number>"]}, "special token '</s>': must be one of the base_tokens"),
         ({"symbols": {"+": [0, 0]}}, "symbol '\\+': is a base token too"),
-        ({"symbols": {"a": [0, 2]}}, "symbol 'a': number 0 and view 2 .* below num_views=2"),
-        ({"symbols": {"a": [0, 0], "b": [0, 0]}}, "two names have the same number and view"),
-        ({"symbols": {"a": [0, 0], "b": [2, 0]}}, r"have the numbers \[0, 2\]; number them 0, 1, ... without a gap"),
+        *(({"symbols": table}, r"symbols \[.*\]: numbers 0, 1, ... without a gap, views below num_views=2, and no two")
+          for table in ({"a": [0, 2]}, {"a": [0, 0], "b": [0, 0]}, {"a": [0, 0], "b": [2, 0]}, {"a": [-1, 0]})),
         ({"patterns": [["(", None]]}, "patterns: '\\(' is no regular expression"),
         ({"patterns": [[r"\d", "<digit>"]]}, "'<digit>': stands for a pattern"),
     ],
-)
+)  # fmt: skip
 def test_tables_that_contradict_each_other_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         SymbolInvariantWordTokenizer(**{**TABLE, **change})
