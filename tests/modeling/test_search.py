@@ -25,7 +25,7 @@ from hf_symbinv import (
     SymbolInvariantForTokenClassification,
 )
 from hf_symbinv.modeling.generation_symbinv import Beginning, SlotGenerationMixin
-from hf_symbinv.modeling.search_symbinv import draw
+from hf_symbinv.modeling.search_symbinv import Answer, Told, _may_improve, draw
 
 from .test_causal import language_model
 from .tiny import BASE, EOS, PAD, START, pad, tiny_config, tiny_model
@@ -194,6 +194,12 @@ class TestWhatBartWritesByTransformersOwnLoop:
         if "num_beams" in settings and Version(transformers.__version__) < Version("5.24"):
             pytest.skip("before 5.24 transformers looks at what beams draw in the order of the draws")
         self.compare(**settings, do_sample=True)
+
+
+def test_only_a_search_that_never_stops_early_goes_on_for_a_beam_that_free_tokens_would_make_the_best():
+    answers = [Answer(-0.5, 0, 0, 0), Answer(-1.0, 0, 0, 0)]
+    told = (Told(13, [EOS], PAD, beams=2, early_stopping=stops) for stops in (True, False, "never"))
+    assert [_may_improve(-3.0, answers, one, length=2, prompt=1) for one in told] == [False, False, True]
 
 
 class TestDraws:

@@ -56,6 +56,11 @@ def test_combining_marks_belong_to_their_word_and_both_forms_of_a_letter_are_one
     ]
 
 
+def test_a_mark_that_composes_with_no_letter_makes_another_word_of_it():
+    rule = TextRule("[a-z]", ["q\u0303"])
+    assert words_of(rule, "q q\u0303") == [("q", True), ("q\u0303", False)]
+
+
 @given(st.text(max_size=12))
 def test_a_composed_and_a_decomposed_text_have_the_same_ids(text):
     tokenizer = SymbolInvariantTextTokenizer([], symbol_pattern=r"\S")
