@@ -171,7 +171,7 @@ def test_what_the_command_writes_is_loaded_and_answers(tmp_path, capsys, task, q
     ("changes", "message"),
     [
         ({"cross_attn": "per-all"}, "cross_attn='per-all': unknown; SIT has per and agg, or both with - between them"),
-        ({"cross_attn": ""}, "the decoder would not see the encoder"),
+        ({"cross_attn": ""}, "encoder-decoder models need CP or CA"),
         ({"no_dec_agg": False}, "parameter decoder_stack.dec_layers.0.multi_head_ap_attn.Q.weight is missing"),
         ({"no_enc_agg": True}, "unknown parameters: encoder_stack.enc_layers.0.multi_head_ap_attn.K.bias, "),
         ({"no_enc_agg": None, "mixture": 8}, "config.json has unknown mixture"),
