@@ -96,7 +96,10 @@ class _OwnAttention:
         else:
             own = type(self).__name__
             raise ValueError(f"config.model_type={kind!r}: {own} is made of an IdentityGPT2Config or a GPT2Config")
+        checkpointing = getattr(config, "gradient_checkpointing", False)  # of old files; transformers takes it away
         super().__init__(config)  # type: ignore[call-arg]
+        if checkpointing:
+            config.gradient_checkpointing = True  # for the blocks that are made anew
 
 
 class IdentityGPT2Model(_OwnAttention, GPT2Model):
