@@ -82,7 +82,6 @@ else:
 @leave_out(
     {
         "test_inherits_generation_mixin": "GPT2LMHeadModel, which it is one of, brings GenerationMixin",
-        "test_model_weights_reload_no_missing_tied_weights": "a checkpoint without GPT-2's blocks is refused",
     }
 )
 class IdentityGPT2Test(ReasonsAreNeeded, Tests, unittest.TestCase):
