@@ -16,6 +16,7 @@ from hf_symbinv.datasets_scripts.questions.builder import FewerRowsWarning, Rand
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
 from hf_symbinv.errors import exits_refused
+from hf_symbinv.files import path_here
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
 
@@ -56,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     add = command.add_argument
-    add("--output", type=Path, required=True, help="folder for Parquet files and card")
+    add("--output", type=path_here, required=True, help="folder for Parquet files and card")
     tasks = "ltl, ltl-operators, prop, copy, tseitin, or a file FILE.py that defines a task"
     add("--task", help=f"{tasks} (default: {own.task}; with --from by its columns)")
     add("--workers", type=int, help="processes (default: one per available core)")

@@ -6,6 +6,7 @@ sentence names the file and ends with the remedy.
 
 from __future__ import annotations
 
+import argparse
 import bz2
 import codecs
 import errno
@@ -33,8 +34,19 @@ COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.op
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
+class AddressError(UserError, argparse.ArgumentTypeError):
+    """An address of another machine where a path of this one must stand."""
+
+
 class DamagedFileError(UserError):
     """A file that does not hold what it should."""
+
+
+def path_here(text: str | Path) -> Path:
+    """A path of this machine, also as the type of an option; refuses an address, which would become a folder `s3:`."""
+    if "://" in str(text):
+        raise AddressError(f"{text}: must be a path of this machine; copy it from there, or write here and copy that")
+    return Path(text)
 
 
 def kind_of(name: str | Path) -> str:

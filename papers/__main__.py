@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hf_symbinv.files import path_here
+
 DONE, UNUSABLE, UNFINISHED = 0, 2, 3
 
 DESCRIPTION = """\
@@ -92,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--list", action="store_true", help="list the tables")
     command.add_argument("--scale", choices=(*SCALES, GPU), default="smoke", help="how large (default: %(default)s)")
     command.add_argument(
-        "--output", type=Path, default=Path("runs/papers"), metavar="FOLDER",
+        "--output", type=path_here, default=Path("runs/papers"), metavar="FOLDER",
         help="for data, runs, results and tables (default: %(default)s)",
     )  # fmt: skip
     command.add_argument("--seeds", type=trainings, default=1, metavar="N", help="trainings of each model (default: 1)")

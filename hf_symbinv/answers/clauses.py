@@ -299,3 +299,21 @@ def verify_clauses(question: Clauses, claim: ClausesCertificate, portfolio: Port
     if claim["model"] is not None:
         return (check_model(question, claim["model"]),)
     return check_subset(question, claim["subset"], claim["minimal"], portfolio) if claim["subset"] else ()
+
+
+def solution_lines(answer: ClausesAnswer) -> list[str]:
+    """The answer as SAT solvers print it: comments, `s SATISFIABLE` and its like, and the model in lines with `v`."""
+    told = {"satisfiable": "SATISFIABLE", "unsatisfiable": "UNSATISFIABLE", "unknown": "UNKNOWN"}
+    lines = [f"s {told[answer.result]}"]
+    if answer.subset:
+        every = " of which each is needed" if answer.minimal else ""
+        lines.insert(0, f"c these contradict each other{every}: {ranges(answer.subset)}")
+    if answer.model is not None:
+        words, line = [*map(str, answer.model), "0"], "v"
+        for word in words:
+            if len(line) + 1 + len(word) > 78:  # as long as those of competitions at most
+                lines.append(line)
+                line = "v"
+            line += f" {word}"
+        lines.append(line)
+    return lines

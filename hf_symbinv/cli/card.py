@@ -6,12 +6,11 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
-from hf_symbinv.files import write_atomically
+from hf_symbinv.files import path_here, write_atomically
 from hf_symbinv.hub.cards.facts import RESULTS, add_results, read_facts, read_results
 from hf_symbinv.hub.cards.model import model_card, write_model_card
 from hf_symbinv.tasks import load_task
@@ -39,13 +38,13 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv card`."""
     command = command_parser("card", DESCRIPTION, EXAMPLE)
     add, data = command.add_argument, "training data on the Hub; may be repeated"
-    add("folder", type=Path, metavar="FOLDER", help="of the model")
-    add("--results", type=Path, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add")
+    add("folder", type=path_here, metavar="FOLDER", help="of the model")
+    add("--results", type=path_here, nargs="+", action="extend", default=[], metavar="FILE", help="evaluations to add")
     add("--name", help="OWNER/NAME that it will have on the Hub, or a path (default: the folder's name)")
     add("--dataset", action="append", default=[], metavar="OWNER/NAME", help=data)
     add("--license", help="the Hub's name for it (default: apache-2.0, or none for others' encoders)")
     add("--task", metavar="NAME", help="name, or file that defines it (default: found by its tokens)")
-    add("--output", type=Path, metavar="FILE", help="write it here, and nothing into FOLDER")
+    add("--output", type=path_here, metavar="FILE", help="write it here, and nothing into FOLDER")
     return command
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.cli.models import load_quietly
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import path_here
 from hf_symbinv.tasks.base import symbol_names
 
 DESCRIPTION = """\
@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv convert`."""
     command = command_parser("convert", DESCRIPTION, EXAMPLE)
     command.add_argument("source", metavar="SOURCE", help="folder, bundled name or name on the Hub")
-    command.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="a new folder")
+    command.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
     command.add_argument(
         "--aggregated", action="store_true", help="add EA blocks, without an effect before they are trained"
     )

@@ -6,14 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from hf_symbinv.cli import DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import add_decoding, add_task, at_least, command_parser, generation
 from hf_symbinv.cli.models import MODEL_HELP, Models
 from hf_symbinv.evaluation import evaluate_checkpoint, load_questions, training_classes
-from hf_symbinv.files import require_writable, write_atomically
+from hf_symbinv.files import path_here, require_writable, write_atomically
 from hf_symbinv.metrics.alpha_covariance import DEFAULT_LIMIT
 from hf_symbinv.tasks import symbol_names
 
@@ -87,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     add("--novel", action="store_true", help=novel)
     add("--no-grammar", action="store_true", help="let the model write freely, also where answers have a grammar")
     add("--json", action="store_true", help="print one JSON object instead of the table")
-    add("--output", type=Path, metavar="FILE", help="write the JSON object to this file too")
+    add("--output", type=path_here, metavar="FILE", help="write the JSON object to this file too")
     add_decoding(command)
     return command
 

@@ -15,7 +15,7 @@ from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import at_least, command_parser
 from hf_symbinv.errors import UserError, first_line, hub_failure, in_short
 from hf_symbinv.evaluation.grid import aligned
-from hf_symbinv.files import bundled_checkpoints, require_writable, write_atomically
+from hf_symbinv.files import bundled_checkpoints, path_here, require_writable, write_atomically
 from hf_symbinv.logic.notation import is_spaced
 from hf_symbinv.plotting.figures import PICTURES
 
@@ -80,9 +80,9 @@ def parser() -> argparse.ArgumentParser:
     add("--renamings", type=count, default=16, metavar="N", help="of each text (default: %(default)s)")
     add("--rows", type=count, metavar="N", help="the first N texts (default: all)")
     add("--max-new-tokens", type=count, metavar="N", help="length of a written answer (default: the model's)")
-    add("--answers", type=Path, metavar="FILE", help="keep each answer here; the same command then goes on")
+    add("--answers", type=path_here, metavar="FILE", help="keep each answer here; the same command then goes on")
     pictures = f"write the JSON object (.json) or a picture ({', '.join(PICTURES)}); may be repeated"
-    add("--output", action="append", type=Path, default=[], metavar="FILE", help=pictures)
+    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=pictures)
     add("--json", action="store_true", help="print one JSON object instead of the table")
     return command
 

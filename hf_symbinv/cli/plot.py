@@ -10,7 +10,7 @@ from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.grid import REMEDY, Grid, GridError, tables_csv
-from hf_symbinv.files import read_json, require_writable, write_atomically
+from hf_symbinv.files import path_here, read_json, require_writable, write_atomically
 from hf_symbinv.plotting.figures import PICTURES, save_picture
 from hf_symbinv.plotting.heatmap import draw_heatmaps
 
@@ -55,9 +55,9 @@ def parser() -> argparse.ArgumentParser:
     command = command_parser("plot", DESCRIPTION, EXAMPLE)
     add = command.add_argument
     add("kind", choices=("heatmap",), help="what to draw")
-    add("inputs", nargs="+", type=Path, metavar="FILE", help="files, as described above")
+    add("inputs", nargs="+", type=path_here, metavar="FILE", help="files, as described above")
     files = f"picture ({', '.join(PICTURES)}) or table ({TABLE}) to write; may be repeated"
-    add("--output", action="append", type=Path, default=[], metavar="FILE", help=files)
+    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=files)
     return command
 
 

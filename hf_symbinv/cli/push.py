@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from hf_symbinv.cli import DONE
 from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.files import path_here
 
 DESCRIPTION = """\
 Push a folder to the Hub, in one commit. FOLDER holds
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     """The options of `symbinv push`."""
     command = command_parser("push", DESCRIPTION, EXAMPLE)
     add = command.add_argument
-    add("folder", type=Path, metavar="FOLDER", help="what is pushed")
+    add("folder", type=path_here, metavar="FOLDER", help="what is pushed")
     add("name", metavar="OWNER/NAME", help="the repository")
     add("--private", action="store_true", help="make a new repository private")
     add("--revision", default="main", metavar="BRANCH", help="branch (default: %(default)s)")

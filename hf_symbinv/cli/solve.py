@@ -22,14 +22,14 @@ from hf_symbinv.answers import (
     certify,
 )
 from hf_symbinv.answers.certificates import witness_text
-from hf_symbinv.answers.clauses import certify_clauses, ranges
+from hf_symbinv.answers.clauses import certify_clauses, ranges, solution_lines
 from hf_symbinv.answers.traces import ENDS, finite_part, recording_of, steps_text, write_recording
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import AT_ONCE, add_decoding, add_task, at_least, command_parser
 from hf_symbinv.cli.specifications import read_question
 from hf_symbinv.cli.texts import Text, add_notation, block, notation_of, one_line, read_items
 from hf_symbinv.errors import UserError, cut
-from hf_symbinv.files import require_writable, write_atomically
+from hf_symbinv.files import path_here, require_writable, write_atomically
 from hf_symbinv.plotting.figures import PICTURES, save_picture
 from hf_symbinv.tasks import LTL, TASKS
 
@@ -103,7 +103,9 @@ def parser() -> argparse.ArgumentParser:
     members = "leave out spot or bounded"
     add("--without", action="append", default=[], choices=MEMBERS, metavar="MEMBER", help=members)
     output = f"write the answer to one question: {', '.join(KINDS_OF_FILES)}; may be repeated"
-    add("--output", action="append", type=Path, default=[], metavar="FILE", help=output)
+    add("--output", action="append", type=path_here, default=[], metavar="FILE", help=output)
+    dimacs = "print the answer to a FILE.cnf as SAT solvers do, in lines that begin with s and v"
+    add("--dimacs", action="store_true", help=dimacs)
     model = "have a model answer alone: folder, bundled name or name on the Hub (default but for ltl and prop: bundled)"
     command.add_argument("--model", help=model)
     add_decoding(command)
@@ -121,7 +123,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.questions == ["-"]:
         options.questions, options.file = [], options.file or "-"
     if options.model is not None or options.task not in (None, *PORTFOLIOS):
-        for name in ("finite", "explain", "without", "output"):
+        for name in ("finite", "explain", "without", "dimacs", "output"):
             if getattr(options, name) != command.get_default(name):
                 option = name.replace("_", "-")
                 command.error(f"--{option}: a model that answers alone does not take it; leave out --model")
@@ -145,6 +147,8 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
     notation = notation_of(command, options, task)
     if task is not LTL and options.finite:
         command.error(f"--finite: a propositional formula has no traces; leave out --task {task.name}")
+    if options.dimacs and options.json:
+        command.error("--dimacs: leave it out, or --json")
     if options.output and len(options.questions) != 1:
         command.error(f"--output {options.output[0]}: the answer to one question is written; give one as an argument")
     members = [name for name in MEMBERS if name not in options.without]
@@ -166,6 +170,8 @@ def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -
                     answer = portfolio.answer(question)
             if options.json:
                 print(json.dumps(_certificate(answer, portfolio)), flush=True)
+            elif options.dimacs and isinstance(answer, ClausesAnswer):
+                print("\n".join(solution_lines(answer)), flush=True)
             else:
                 print(block(item.text, _rows(answer, options)), flush=True)
             # After the answer, so that a file that cannot be written does not cost it; certificates can be always.
@@ -201,6 +207,8 @@ def _require_options(question: Specification | Clauses, options: argparse.Namesp
     Raises:
         UserError: If they do not.
     """
+    if options.dimacs and not isinstance(question, Clauses):
+        raise UserError("--dimacs is for a FILE.cnf alone; leave it out")
     if isinstance(question, Clauses) or question.propositional:
         if isinstance(question, Clauses) and options.finite:
             raise UserError("clauses have no traces; leave out --finite")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hf_symbinv.cli import DONE, UNFINISHED
 from hf_symbinv.cli.arguments import command_parser, minutes
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import path_here
 from hf_symbinv.tasks import PAIRS
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     add = command.add_argument
     add("recipe", nargs="?", metavar="RECIPE", help="a recipe's name or YAML file")
     add("overrides", nargs="*", metavar="SECTION.KEY=VALUE", help="other values, such as trainer.max_steps=100")
-    add("--output", type=Path, help="folder for the model, its checkpoints and run.json")
+    add("--output", type=path_here, help="folder for the model, its checkpoints and run.json")
     data = "the data set: a folder, or OWNER/NAME or OWNER/NAME/CONFIG on the Hub (default: the recipe's)"
     add("--data", help=data)
     stop = "stop after the first step that ends later than this, counted from when the data are there"

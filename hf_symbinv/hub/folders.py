@@ -70,6 +70,10 @@ def _model(folder: Path, include: Sequence[str]) -> Content:
             f"{folder / CONFIG}: has no auto_map, so that nobody without this package could load it; load the model "
             "and save it again with save_pretrained, which brings its code along"
         )
+    for reference in _strings(config["auto_map"]):
+        module = f"{reference.rpartition('--')[2].partition('.')[0]}.py"
+        if not (folder / module).is_file():
+            raise PushError(f"{folder}: has no {module}, which its {CONFIG} names; {AGAIN}")
     _check_weights(folder)
     files, left_out = chosen_files(folder, "model", include)
     return Content("model", files, left_out, replaces=(WEIGHTS, INDEX))

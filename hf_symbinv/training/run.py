@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
 from hf_symbinv.errors import InUseError, UserError
-from hf_symbinv.files import SUMS, damage_of, read_object, write_atomically, write_sums
+from hf_symbinv.files import SUMS, damage_of, path_here, read_object, write_atomically, write_sums
 from hf_symbinv.training.cards import command, environment, hyperparameters
 from hf_symbinv.values import is_kind
 
@@ -93,7 +93,7 @@ class Run:
         max_seconds: float | None = None,
     ):
         started = time.monotonic()
-        self.args, self.folder = args, Path(args.output_dir)
+        self.args, self.folder = args, path_here(str(args.output_dir))
         self.recipe: dict[str, Any] = json.loads(json.dumps(recipe, default=str))
         arguments = self.recipe.get("trainer", {})
         self.recipe["trainer"] = {name: value for name, value in arguments.items() if not name.endswith("token")}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
+
+from hf_symbinv.files import path_here
 
 
 def options_parser(module: str, description: str | None, defaults: Any, left: str) -> argparse.ArgumentParser:
@@ -26,5 +27,5 @@ def options_parser(module: str, description: str | None, defaults: Any, left: st
         parser.add_argument(
             f"--{name.replace('_', '-')}", type=type(value), default=value, help="(default: %(default)s)"
         )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help=f"for {left}")
+    parser.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help=f"for {left}")
     return parser

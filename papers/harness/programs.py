@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hf_symbinv.errors import refusals
+from hf_symbinv.files import path_here
 
 Options = dict[str, dict[str, Any]]
 
@@ -27,7 +28,7 @@ def run_program(
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--output",
-        type=Path,
+        type=path_here,
         default=Path(folder),
         help="folder for data, the model and checkpoints (default: %(default)s)",
     )

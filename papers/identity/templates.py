@@ -46,7 +46,7 @@ from hf_symbinv.datasets_scripts.errors import refuse
 from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, SPLITS, dataset_info, write_table
 from hf_symbinv.errors import UserError, in_short
-from hf_symbinv.files import write_atomically
+from hf_symbinv.files import path_here, write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 from hf_symbinv.values import is_finite, read_yaml_file
@@ -508,7 +508,7 @@ def card(config: TemplatesConfig, folder: Path, paths: Mapping[str, Sequence[Pat
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
     command = argparse.ArgumentParser(description="Write a template task as Parquet files with a card.")
-    command.add_argument("--output", type=Path, required=True, help="the folder, made if it does not exist")
+    command.add_argument("--output", type=path_here, required=True, help="the folder, made if it does not exist")
     for item in fields(TemplatesConfig):
         if item.name in TemplatesConfig(name="custom").options():
             kind = {"task": str, "noise": float}.get(item.name, int)

@@ -33,7 +33,7 @@ import pyarrow.parquet
 from hf_symbinv.datasets_scripts.errors import refuse
 from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.storage import CARD, ROWS_PER_FILE, SPLITS, dataset_info, split_files, write_table
-from hf_symbinv.files import write_atomically
+from hf_symbinv.files import path_here, write_atomically
 from hf_symbinv.hub.cards.dataset import UNKNOWN, size_category
 from hf_symbinv.hub.cards.rendering import check_card
 from papers.harness.corpora import ON_THE_HUB, PIECES, PRINTABLE, STANDARD_LIBRARY, CorpusError, documents
@@ -336,7 +336,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m papers.lexinvariant.characters",
         description="Cut a corpus into windows of characters.",
     )
-    parser.add_argument("--output", type=Path, required=True, help="folder for Parquet files and card")
+    parser.add_argument("--output", type=path_here, required=True, help="folder for Parquet files and card")
     parser.add_argument("--source", default=defaults.source, help="a file, a folder, OWNER/NAME on the Hub, or python "
                         "for the standard library's sources (default: %(default)s)")  # fmt: skip
     parser.add_argument("--alphabet", default=defaults.alphabet, help="printable or letters (default: %(default)s)")

@@ -46,6 +46,7 @@ from hf_symbinv.datasets_scripts.errors import refuse
 from hf_symbinv.datasets_scripts.folders import claimed
 from hf_symbinv.datasets_scripts.storage import SPLITS, drawn_split
 from hf_symbinv.errors import UserError
+from hf_symbinv.files import path_here
 from hf_symbinv.hub.cards.dataset import LICENSE, UNKNOWN
 from papers.harness.publishing import About, publish_rows
 from papers.renamer import llvm
@@ -373,10 +374,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--blocks", metavar="TABLE", help="table with labels, folder, or OWNER/NAME on the Hub")
-    given.add_argument("--assembly", type=Path, metavar="FILE", help="a block a line, instructions separated by ;")
-    given.add_argument("--hex", type=Path, metavar="FILE", help="a block a line, as bytes in hexadecimal")
+    given.add_argument("--assembly", type=path_here, metavar="FILE", help="a block a line, instructions separated by ;")
+    given.add_argument("--hex", type=path_here, metavar="FILE", help="a block a line, as bytes in hexadecimal")
     given.add_argument("--draw", type=int, metavar="N", help="draw so many blocks from templates")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for Parquet files and card")
+    parser.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="for Parquet files and card")
     parser.add_argument("--split", choices=SPLITTINGS, default="random", help="(default: %(default)s)")
     parser.add_argument("--max-tokens", type=int, default=LONGEST, help="longest block (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of splits and drawing (default: %(default)s)")

@@ -44,7 +44,7 @@ from huggingface_hub.errors import StrictDataclassError
 
 from hf_symbinv.datasets_scripts.errors import refuse
 from hf_symbinv.errors import UserError, hub_failure
-from hf_symbinv.files import read_object
+from hf_symbinv.files import path_here, read_object
 from hf_symbinv.modeling.configuration_symbinv import SymbolInvariantConfig
 from hf_symbinv.modeling.modeling_symbinv import SymbolInvariantForConditionalGeneration
 from hf_symbinv.tasks import TASKS, SymbolTask
@@ -430,7 +430,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "as their authors release them.",
     )
     parser.add_argument("source", metavar="SOURCE", help="folder, file of weights, OWNER/NAME or OWNER/NAME/FOLDER")
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="a new folder")
+    parser.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
     options = parser.parse_args(arguments)
     try:
         print(convert(options.source, options.output))

@@ -31,7 +31,7 @@ from typing import Any
 from hf_symbinv.errors import UserError, explain, first_line
 from hf_symbinv.evaluation.answers import Question
 from hf_symbinv.evaluation.report import first_of_each, load_questions
-from hf_symbinv.files import write_atomically
+from hf_symbinv.files import path_here, write_atomically
 from hf_symbinv.metrics.alpha_covariance import measure_alpha_covariance
 from hf_symbinv.metrics.intervals import mean_interval
 from hf_symbinv.tasks import LTL, PROP, SymbolTask
@@ -293,7 +293,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--alpha-covariance", type=int, default=0, metavar="N", help="of N questions of each number of symbols too"
     )
-    command.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="for answers and results.json")
+    command.add_argument(
+        "--output", type=path_here, required=True, metavar="FOLDER", help="for answers and results.json"
+    )
     return command
 
 

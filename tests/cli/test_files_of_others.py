@@ -82,7 +82,7 @@ def test_of_a_table_the_named_columns_are_read(name):
 
 
 def test_numbers_are_digits(symbinv):
-    result = symbinv("solve", CASES / "underscore.cnf")
+    result = symbinv("solve", "--dimacs", CASES / "underscore.cnf")
     assert result.code == 2 and "underscore.cnf:2: '1_0': no literal" in result.err
     assert (
         "'1_0': must be an integer of at least 1" in symbinv("solve", "--model", "ltl-small", "--beams", "1_0", "a").err

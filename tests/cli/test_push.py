@@ -205,6 +205,10 @@ REFUSED = [
         "model", written("model.safetensors.index.json", '{"weight_map": {"a": "model-1.safetensors"}}'),
         f"{{}}: has no model-1.safetensors; {AGAIN}",
     ),
+    (
+        "model", gone("modeling_symbinv.py"),
+        "{}: has no modeling_symbinv.py, which its config.json names; save the model again",
+    ),
     ("model", without_code, "{}/config.json: has no auto_map, so that nobody without*"),
     ("model", written("config.json", "{"), "{}/config.json: *; save the model again"),
     ("model", written("config.json", "[]"), "{}/config.json: *; save the model again"),
