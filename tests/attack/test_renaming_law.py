@@ -10,7 +10,16 @@ OTHERS = [*"abcdefghijklmnopqrstuvwxyz", "p26", "p31", "request", "grant_1", "ne
 
 @pytest.fixture(
     scope="module",
-    params=["ltl-small", "ltl-base", "ltl-canonical", "ltl-patterns", "prop-small", "prop-base", "prop-canonical"],
+    params=[
+        "ltl-small",
+        "ltl-base",
+        "ltl-many",
+        "ltl-canonical",
+        "ltl-patterns",
+        "prop-small",
+        "prop-base",
+        "prop-canonical",
+    ],
 )
 def asked(request):
     return bundled(request.param)

@@ -30,7 +30,16 @@ from hf_symbinv.modeling.search_symbinv import Answer, Told, _may_improve, draw
 from .test_causal import language_model
 from .tiny import BASE, EOS, PAD, START, pad, tiny_config, tiny_model
 
-BUNDLED = ("ltl-small", "ltl-base", "ltl-canonical", "ltl-patterns", "prop-small", "prop-base", "prop-canonical")
+BUNDLED = (
+    "ltl-small",
+    "ltl-base",
+    "ltl-many",
+    "ltl-canonical",
+    "ltl-patterns",
+    "prop-small",
+    "prop-base",
+    "prop-canonical",
+)
 # Eight ways to decode.
 WAYS = {
     "greedy": {"num_beams": 1},
