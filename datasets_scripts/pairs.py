@@ -25,6 +25,8 @@ from hf_symbinv.tasks.pairs import SPECIAL, PairsTask
 
 # Our choice: a tenth of the questions is test, another one validation, where the data do not say.
 HELD_OUT = 0.1
+# The share of questions from which on a name is perhaps a word of the language; our choice.
+NEARLY = 0.95
 # Names that a message lists.
 SHOWN = 5
 
@@ -235,13 +237,15 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
     trained_on = {item.alpha_class for item in final["train"]}
     counts["test_questions_with_a_twin_in_train"] = sum(item.alpha_class in trained_on for item in final["test"])
     new = Counter(name for items in cuts.values() for item in items for name in item.new)
+    seen = Counter(name for items in cuts.values() for item in items for name in item.names)
+    everywhere = [name for name in _ranked(seen) if seen[name] >= NEARLY * counts["rows_read"]]
     builder = {name: value for name, value in asdict(asked).items() if value not in (None, (), [])}
     return LoadedData(
         _texts(final, columns),
         asked.pairs,
         {**builder, "base_words": list(draft.rule.base_words), **counts},
         task,
-        _said(asked, task, final, counts, new),
+        _said(asked, task, final, counts, new, everywhere),
     )
 
 
@@ -341,6 +345,7 @@ def _said(
     final: Mapping[str, Sequence[Cut]],
     counts: Mapping[str, int],
     new: Counter[str],
+    everywhere: Sequence[str],
 ) -> list[str]:
     """What to tell a user of the data."""
     question, answer = task.columns
@@ -351,6 +356,9 @@ def _said(
         f"at most {task.max_symbols} symbols in a question, {len(task.names):,} names in all: {_list(task.names)}",
         f"{len(words):,} base words: {_list(words, 20)}",
     ]
+    if everywhere:
+        remedy = f"if they have a fixed meaning, give --base-words {','.join(everywhere)}"
+        said.append(f"names that nearly every question has: {_list(everywhere)}; {remedy}")
     if told := _left_out(asked, counts):
         said.append(f"left out: {told}")
     if counts["new_symbols"]:

@@ -27,4 +27,4 @@ def missing_extra(error: ImportError, what: str) -> str | None:
     package = (error.name or "").partition(".")[0]
     if not isinstance(error, ModuleNotFoundError) or package not in EXTRAS:
         return None
-    return f"{what} needs {package}, which is not installed; run pip install 'hf_symbinv[{EXTRAS[package]}]'"
+    return f"{what} needs {package}, which is not installed; in a checkout, run pip install '.[{EXTRAS[package]}]'"

@@ -184,7 +184,7 @@ class SymbolInvariantTextTokenizer(ListedTokens):
             if not is_symbol and word not in self._by_word:
                 rule, known = self.rule.symbol_pattern, len(self._by_word)
                 remedy = nearest(word, self._by_word, "train with texts that have it, or write it otherwise")
-                reason = f"{word!r} is no symbol by the rule {rule!r}, and none of the {known} base words of training"
+                reason = f"{word!r} is no symbol by the rule {rule}, and none of the {known} base words of training"
                 raise TokenizationError(f"{reason}; {remedy}", text, start)
             yield start, end, word if is_symbol else self._by_word[word]
 

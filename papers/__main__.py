@@ -198,6 +198,9 @@ def make(options: argparse.Namespace) -> int:
             result = reproduce(place, find(name), seeds)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
         place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'} and {name}.json")
+        made = Path(__file__).parent / "results" / f"{name}-cpu.md"
+        if options.scale == "smoke" and made.exists():
+            place.say(f"models of this scale have hardly learned anything; {made} has numbers of trained ones")
         if result.missing:
             code = UNFINISHED
     return code

@@ -208,7 +208,7 @@ class TestDistributions:
         environment = {**os.environ, "PYTHONPATH": ""}
         result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert (result.returncode, result.stdout) == (2, ""), result.stderr
-        assert result.stderr.count("\n") == 1 and f"pip install 'hf_symbinv[{extra}]'" in result.stderr
+        assert result.stderr.count("\n") == 1 and f"pip install '.[{extra}]'" in result.stderr
 
 
 def closure(requirements):
@@ -299,7 +299,7 @@ class TestVersions:
                 hf_symbinv.load_data
             except ImportError as error:
                 print(error)"""
-        said = "hf_symbinv.load_data needs datasets, which is not installed; run pip install 'hf_symbinv[data]'"
+        said = "hf_symbinv.load_data needs datasets, which is not installed; in a checkout, run pip install '.[data]'"
         assert " ".join(python(program)) == said
 
 

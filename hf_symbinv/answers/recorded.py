@@ -37,7 +37,9 @@ def verify_recording(
         verdict, message = _verdict(formula, trace, portfolio)
         if verdict == "incorrect":
             step = _first_step(formula, recording, alive)
-            message = message if step is None else f"whatever comes after step {step}"
+            message = message if step is None else f"by step {step}, whatever comes after it"
+        if verdict == "open":
+            message = _why_open(formula, recording, alive)
         verdicts.append(PropertyVerdict(item.name, verdict, message))
     return tuple(verdicts)
 
@@ -57,7 +59,18 @@ def _verdict(formula: Formula, trace: Trace, portfolio: Portfolio) -> tuple[str,
             return verdict, "" if verdict == "correct" else "on every word of the trace"
         if check.verdict not in ("incorrect", "correct"):
             return check.verdict, check.message
-    return "open", "some words that go on as the trace does satisfy it, and some do not"
+    return "open", ""
+
+
+def _why_open(formula: Formula, recording: Recording, alive: Formula | None) -> str:
+    """What decides: values that are unknown, or what comes after the recording ends."""
+    symbols = [symbol for symbol in formula.symbols() if symbol in recording.names]
+    unknown = ((name, place) for place, step in enumerate(recording.steps) for name in symbols if name not in step)
+    name, place = next(unknown, ("", 0))
+    reasons = [f"unknown values decide, as that of {name} at step {place}"] if name else []
+    if recording.loop is None and alive is None:
+        reasons.append("what comes later decides")
+    return ", or ".join(reasons)
 
 
 def _first_step(formula: Formula, recording: Recording, alive: Formula | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from hf_symbinv.errors import UserError, in_short
+from hf_symbinv.errors import UserError, in_short, nearest
 
 CYCLE = "symbinv.cycle"
 # Names that a message shows.
@@ -59,7 +59,13 @@ class Names:
         signals = {key for keys in found.values() for key in keys}
         if len(signals) == 1:
             return signals.pop()
+        parts = [name.rpartition(".")[2] for name in self._shown]
+        remedy = "write its full name"
+        if not found and any(part.startswith(f"{symbol}[") for part in parts):
+            remedy = f'a bit of a vector is called "{symbol}[0]"'
+        elif not found and (near := nearest(symbol, parts)):
+            remedy = f"did you mean {near}?"
         has = f"has {in_short(', '.join(self._shown))}" if any(self._shown) else "names none"
         if found:
             has = f"has several that end so, {in_short(', '.join(found))}"
-        raise TraceFileError(f"{source}: no proposition is called {symbol}, and it {has}; write its full name")
+        raise TraceFileError(f"{source}: no signal is called {symbol}, and it {has}; {remedy}")

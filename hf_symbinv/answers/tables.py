@@ -39,12 +39,14 @@ def rows(path: Path, symbols: Iterable[str], source: str) -> Iterator[tuple]:
     with reading_text(path, TraceFileError, lost="replace") as text:
         try:
             number, head, separator = _head(text, source)
+            if not head:
+                raise TraceFileError(f"{source}: is empty; write a line of names, and a line of values for each step")
             table = csv.reader(_lines(text, source), delimiter=separator)
             for column, name in enumerate(head):
                 names.show(name)
                 names.add(name, column)
             wanted = tuple(symbol for symbol in names.wanted if symbol != CYCLE or names.has(CYCLE))
-            if head and not any(map(names.has, wanted)) and all(cell.lower() in VALUES for cell in head):
+            if not any(map(names.has, wanted)) and all(cell.lower() in VALUES for cell in head):
                 raise _none(source, "its first line has values; write a line of names before it")
             columns: list[int] = [names.key(symbol, source) for symbol in wanted]  # type: ignore[misc]
             yield wanted
@@ -55,8 +57,8 @@ def rows(path: Path, symbols: Iterable[str], source: str) -> Iterator[tuple]:
                 if row[0].strip().lower().startswith(_RADIX) or says_units:
                     continue
                 place = f"{source}:{number + table.line_num}"
-                if len(row) < len(head):
-                    raise TraceFileError(f"{place}: {len(row)} cells under {len(head)} names; give each step all")
+                if len(row) < len(head) or any(map(str.strip, row[len(head) :])):
+                    raise TraceFileError(f"{place}: {len(row)} cells under {len(head)} names; give each name one")
                 yield tuple(_value(row[column], head[column], place) for column in columns)
         except csv.Error as error:
             raise _none(source, f"{error}; save it as CSV") from None

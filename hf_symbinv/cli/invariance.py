@@ -154,7 +154,10 @@ def load(name: str, task: str | None, longest: int | None) -> tuple[Callable[...
     except Exception as error:  # whatever a user's file raises, and transformers, which uses several types
         if not path.endswith(".py") and not isinstance(error, (OSError, ValueError, KeyError)):
             raise
-        told = hub_failure(error, name) or f"{name}: cannot be loaded ({type(error).__name__}: {first_line(error)})"
+        told = (
+            hub_failure(error, f"{name}: no such folder, and")
+            or f"{name}: cannot be loaded ({type(error).__name__}: {first_line(error)})"
+        )
         raise UserError(
             f"{told}; give a folder, a bundled name, OWNER/NAME on the Hub, or FILE.py:NAME, a function in it"
         ) from error

@@ -139,6 +139,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer_all(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Have the portfolio answer the questions; the exit code."""
+    if any(path.suffix in PICTURES for path in options.output):
+        import matplotlib  # noqa: F401  # before the question is answered, not after
     for path in options.output:
         if path.suffix not in KINDS_OF_FILES:
             command.error(f"--output {path}: unknown kind of file; end it in {', '.join(KINDS_OF_FILES)}")

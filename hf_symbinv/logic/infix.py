@@ -233,6 +233,10 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
         hint = "; `|->` of SystemVerilog is ->, and `|=>` is -> X"
     elif character == "=" and (value := re.match(r"==?\s*([01])(?![\w.])", text[position:])) and before:
         hint = f"; write {'!' * (value[1] == '0')}{before[0]}, without a value"
+    elif character == "$":
+        hint = "; functions of SystemVerilog are not read: `$rose(a)` a step later is !a & X a"
+    elif before and before[0] in ("assert", "assume", "cover", "property"):
+        hint = "; write the formula alone, without assert property (@(posedge clk) ...)"
     elif character == "=":
         hint = "; a proposition is true or false, and is not compared"
     elif character in "[{":
@@ -243,6 +247,8 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
         hint = "; a name that begins with a digit stands in double quotes"
     elif not expecting_operand and re.match(r"[A-LN-QSTX-Za-z_]", character):  # no operator of two operands
         hint = "; operators are ! & | xor -> <-> X F G U R W M"
+    elif character == "(" and before and before[0] in ("x", "f", "g"):
+        hint = f"; operators are large letters, {before[0].upper()}"
     elif expecting_operand or character == '"' or re.match(_WORD, character):
         hint = ""
     else:

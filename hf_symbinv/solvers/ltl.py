@@ -41,7 +41,7 @@ def load_spot() -> Any:
     except ImportError as error:
         raise SpotMissingError(
             f"drawing formulas, checking and solving LTL needs Spot, which cannot be imported here ({error}); install "
-            "it with `pip install 'hf_symbinv[logic]'` (Linux x86-64), or elsewhere with "
+            "it with `pip install '.[logic]'` (Linux x86-64), or elsewhere with "
             "`conda install -c conda-forge spot`"
         ) from error
 

@@ -56,7 +56,7 @@ def load_aiger() -> Any:
     except ImportError as error:
         raise AigerMissingError(
             f"checking and solving propositional logic needs py-aiger-sat, which cannot be imported here ({error}); "
-            "install it with `pip install 'hf_symbinv[logic]'`"
+            "install it with `pip install '.[logic]'`"
         ) from error
 
 
@@ -286,7 +286,7 @@ def judge(formula_prefix: str, assignment_prefix: str) -> tuple[str, str]:
             raise RuntimeError(
                 f"{in_short(formula_prefix)}: py-aiger's circuit calls {assignment_prefix!r} "
                 f"{'correct' if holds else 'incorrect'} and python-sat does not; one of them is broken, so install "
-                "both again with `pip install --force-reinstall 'hf_symbinv[logic]'`"
+                "both again with `pip install --force-reinstall '.[logic]'`"
             )
         if not is_violated:
             return "correct", ""

@@ -173,9 +173,7 @@ def _defined(match: re.Match[str], name: str) -> SymbolTask:
     elif found:
         raise TaskError(f"task={name!r}: the file defines several tasks; name one, such as {name}:{next(iter(found))}")
     else:
-        raise TaskError(
-            f"task={name!r}: the file defines no task; make an instance of a class that it derives from SymbolTask"
-        )
+        raise TaskError(f"task={name!r}: the file defines no task; make an instance of its class, as TASK = MyTask()")
     USER_FILES.add(str(path))
     return task
 
@@ -194,8 +192,8 @@ def new_task(path: Path) -> str:
         OSError: If the file cannot be written.
     """
     name = path.stem
-    if path.suffix != ".py" or not name.isidentifier() or keyword.iskeyword(name):
-        raise TaskError(f"{path}: is no name of a module; use letters, digits and _, and end it in .py")
+    if path.suffix != ".py" or not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name):
+        raise TaskError(f"{path}: is no name of a module; use letters a to z, digits and _, and end it in .py")
     if name in sys.stdlib_module_names:
         raise TaskError(f"{path}: Python has a module called {name!r}; choose another name")
     text = Path(__file__).with_name("starter.py").read_text(encoding="utf-8")
@@ -228,7 +226,7 @@ def task_of_tokenizer(settings: Mapping[str, Any]) -> SymbolTask:
 def _imported(path: Path, name: str) -> ModuleType:
     """The module of a file, imported as a worker process will import it: by its stem, from its folder."""
     if not path.stem.isidentifier():
-        raise TaskError(f"task={name!r}: the file's name is no name of a module; use letters, digits and _")
+        raise TaskError(f"task={name!r}: the file's name is no name of a module; use letters a to z, digits and _")
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.append(folder)

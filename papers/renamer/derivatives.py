@@ -169,7 +169,9 @@ def generate(config: DerivativesConfig, workers: int | None = None) -> dict[str,
         DerivativesError: If not enough different expressions turn up, or sympy is not installed.
     """
     if find_spec("sympy") is None:
-        raise DerivativesError("derivatives need sympy, which is not installed; run pip install 'hf_symbinv[algebra]'")
+        raise DerivativesError(
+            "derivatives need sympy, which is not installed; in a checkout, run pip install '.[algebra]'"
+        )
     generator = random.Random(config.seed)
     source: Iterator[Derivative]
     with ProcessPool(derive, workers=workers, timeout=config.timeout, initializer=load_sympy) as pool:

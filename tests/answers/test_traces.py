@@ -78,10 +78,10 @@ HEADER = "$scope module t $end\n$var wire 1 ! a $end\n$upscope $end\n$enddefinit
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.csv", "", "no proposition is called a, and it names none"),
+        ("x.csv", "", "is empty; write a line of names"),
         ("x.csv", "a\n", "has no step; give at least one"),
         ("x.csv", "a\n2\n", "x.csv:2: a is '2'; write 1, 0, or nothing where it is unknown"),
-        ("x.csv", "# by hand\n\na,b\n1\n", "x.csv:4: 1 cells under 2 names; give each step all"),
+        ("x.csv", "# by hand\n\na,b\n1\n", "x.csv:4: 1 cells under 2 names; give each name one"),
         ("x.csv", "a,a\n1,1\n", "2 signals are called a; give each its own name"),
         ("x.csv", "0,1\n1,1\n", "its first line has values; write a line of names before it"),
         ("x.csv", "a,symbinv.cycle\n1,1\n1,0\n", "symbinv.cycle is 1 and then 0 again"),
@@ -116,10 +116,10 @@ def test_propositions_are_found_by_the_end_of_their_names_if_only_one_ends_so():
         names.add(name, "%")
     assert (names.key("x", "t"), names.key("clk", "t")) == (2, "%")
     with pytest.raises(
-        TraceFileError, match=r"t: no proposition is called irq, and it has several that end so, 'a.irq, b.irq'"
+        TraceFileError, match=r"t: no signal is called irq, and it has several that end so, 'a.irq, b.irq'"
     ):
         names.key("irq", "t")
-    with pytest.raises(TraceFileError, match=r"no proposition is called y, and it has 'a.irq, b.irq, b.x'"):
+    with pytest.raises(TraceFileError, match=r"no signal is called y, and it has 'a.irq, b.irq, b.x'"):
         names.key("y", "t")
 
 
@@ -213,9 +213,9 @@ class TestVerdicts:
         steps = [{"a": True, "b": False}, {"a": False, "b": False}]
         assert verdicts("F a; G a; F b; G(a -> X b); X !a; G(b | !b)", steps) == [
             ("correct", ""),
-            ("incorrect", "whatever comes after step 1"),
-            ("open", "some words that go on as the trace does satisfy it, and some do not"),
-            ("incorrect", "whatever comes after step 1"),
+            ("incorrect", "by step 1, whatever comes after it"),
+            ("open", "what comes later decides"),
+            ("incorrect", "by step 1, whatever comes after it"),
             ("correct", ""),
             ("correct", ""),
         ]

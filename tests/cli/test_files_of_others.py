@@ -262,7 +262,7 @@ ROWS = "a + b,a\na - b,a\n"
         # Recordings
         (".csv", "1\n0", "write a line of names before it", "a\n1\n0"),
         (".csv", "a\nhi", "write 1, 0, or nothing where it is unknown", "a,b\n1,\n,"),
-        (".csv", "a,b\n1", "give each step all", "a,b\n1,"),
+        (".csv", "a,b\n1", "give each name one", "a,b\n1,"),
         (".csv", "a,a\n1,1", "give each its own name", "a,b\n1,1"),
         (".csv", "x.a,y.a\n1,1", "write its full name", "a,y.a\n1,1"),
         (".csv", "a", "has no step; give at least one", "a\n1"),

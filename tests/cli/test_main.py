@@ -76,7 +76,7 @@ class TestUsage:
         result = python(program, "verify", "a", "cycle{a}", str(tmp_path))
         assert result.returncode == 2 and result.stderr.count("\n") == 1
         assert result.stderr.startswith("symbinv verify: drawing formulas, checking and solving LTL needs")
-        assert "pip install 'hf_symbinv[logic]'" in result.stderr
+        assert "pip install '.[logic]'" in result.stderr
 
     @pytest.mark.slow
     def test_solving_needs_the_logic_extra_and_no_other(self, checkpoint):

@@ -64,4 +64,4 @@ def test_without_matplotlib_the_extra_is_named_and_tables_still_work(tmp_path, g
     command = [sys.executable, "-c", program, "plot", "heatmap", str(grid), "--output", "t.csv"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert result.returncode == 2 and result.stdout.endswith("0\n")
-    assert "needs matplotlib, which is not installed; run pip install 'hf_symbinv[plot]'" in result.stderr
+    assert "needs matplotlib, which is not installed; in a checkout, run pip install '.[plot]'" in result.stderr

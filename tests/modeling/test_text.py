@@ -92,7 +92,7 @@ def test_an_impossible_rule_is_refused(pattern, listed, message):
     [
         (
             "x @ 1",
-            r"position 2 of 'x @ 1': '@' is no symbol by the rule '\[a-z_\]\\\\w\*', and none of the 10 base",
+            r"position 2 of 'x @ 1': '@' is no symbol by the rule \[a-z_\]\\w\*, and none of the 10 base",
         ),
         ("Let x", "'Let' is no symbol .* did you mean 'let'"),
         ("<s>", "position 0 of '<s>': '<' is no symbol"),

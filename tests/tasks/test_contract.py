@@ -68,7 +68,9 @@ def test_the_task_to_start_from_is_short_and_keeps_all_laws(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("name", ["mine.txt", "my-task.py", "class.py", "2nd.py", "mine"])
 def test_a_task_to_start_from_is_a_module(name, tmp_path):
-    with pytest.raises(TaskError, match=r"is no name of a module; use letters, digits and _, and end it in \.py"):
+    with pytest.raises(
+        TaskError, match=r"is no name of a module; use letters a to z, digits and _, and end it in \.py"
+    ):
         new_task(tmp_path / name)
     assert not list(tmp_path.iterdir())
 

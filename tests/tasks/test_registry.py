@@ -78,10 +78,10 @@ def test_one_of_several_tasks_is_named(task_file):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("echo_none.py", ECHO, "the file defines no task; make an instance of a class that it derives from SymbolTask"),
+        ("echo_none.py", ECHO, "the file defines no task; make an instance of its class, as TASK = MyTask()"),
         ("echo_other.py", "from hf_symbinv.tasks.ltl import LTL", "the file defines no task"),
         ("echo_broken.py", "1 / 0", r"the file cannot be imported \(line 1, ZeroDivisionError: division by zero\)"),
-        ("echo-dash.py", ECHO, "the file's name is no name of a module; use letters, digits and _"),
+        ("echo-dash.py", ECHO, "the file's name is no name of a module; use letters a to z, digits and _"),
         ("json.py", ECHO, "another module is called 'json', .*; give the file another name"),
     ],
 )

@@ -284,7 +284,7 @@ class TestFolders:
     def test_without_sympy_the_message_says_what_installs_it(self, tmp_path, capsys, monkeypatch):
         monkeypatch.setattr(derivatives, "find_spec", lambda name: None)
         assert main(["--output", str(tmp_path / "a")]) == 2
-        assert "not installed; run pip install 'hf_symbinv[algebra]'" in capsys.readouterr().err
+        assert "not installed; in a checkout, run pip install '.[algebra]'" in capsys.readouterr().err
 
     def test_more_rows_than_there_are_expressions_are_refused(self, tmp_path, capsys):
         options = ["--rows", "3000", "--held-out", "2", "--max-operators", "1", "--max-tokens", "4", "--workers", "1"]
