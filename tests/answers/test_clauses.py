@@ -13,7 +13,6 @@ from hf_symbinv.answers.clauses import (
     check_model,
     check_subset,
     minimal_subset,
-    ranges,
     read_clauses_certificate,
     verify_clauses,
 )
@@ -128,11 +127,6 @@ def test_a_subset_is_proved_by_two_solvers(portfolio):
     wrong = check_subset(question, (1, 2, 3), True, portfolio)
     assert (wrong[-1].verdict, wrong[-1].message) == ("not minimal", "clauses 1, 2 contradict each other already")
     assert [check.verdict for check in check_subset(question, (1, 3), True, portfolio)] == ["satisfiable"] * 2
-
-
-def test_numbers_are_told_in_ranges():
-    assert ranges([3]) == "clause 3"
-    assert ranges([1, 2, 4, 5, 6, 9]) == "clauses 1, 2, 4 to 6, 9"
 
 
 @pytest.fixture

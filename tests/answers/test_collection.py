@@ -21,12 +21,6 @@ def test_it_has_formulas_of_many_sources_under_names_of_their_own():
     assert groups["dwyer"] == 55
 
 
-def test_dwyer_s_patterns_stand_in_five_scopes():
-    names = [pattern.name.partition("/")[2] for pattern in COLLECTION if pattern.name.startswith("dwyer/")]
-    scopes = Counter(name.rpartition(".")[2] for name in names)
-    assert scopes == dict.fromkeys(("globally", "before", "after", "between", "after-until"), 11)
-
-
 @pytest.mark.slow
 def test_every_formula_gets_an_answer_whose_certificate_verifies():
     pytest.importorskip("spot")

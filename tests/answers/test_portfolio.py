@@ -7,7 +7,7 @@ import pytest
 
 from hf_symbinv.answers import Portfolio, read_specification
 from hf_symbinv.errors import UserError
-from hf_symbinv.logic import parse_infix, read_trace
+from hf_symbinv.logic import parse_infix
 
 pytest.importorskip("spot")
 
@@ -68,12 +68,6 @@ def test_a_witness_that_a_checker_refutes_is_no_answer(exact, monkeypatch):
     answer = exact.answer(read_specification("F a"))
     assert answer.result == "unknown"
     assert "does not confirm" in answer.tried[0].outcome
-
-
-def test_both_checkers_refute_a_wrong_trace(exact):
-    for trace, verdicts in (("!b; cycle{a & !b}", ["incorrect", "incorrect"]), ("a; cycle{a}", ["open", "incorrect"])):
-        checks = exact.check((parse_infix("G a"), parse_infix("F b")), read_trace(trace))
-        assert [check.verdict for check in checks] == verdicts
 
 
 def test_members_are_named():

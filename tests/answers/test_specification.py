@@ -103,11 +103,6 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path):
     assert read_specification_file(path).normal_form() == "G a & F b"
 
 
-@pytest.mark.parametrize("text", ["a & (b xor !c)", "x: a -> b; y: (a <-> b) | 1"])
-def test_propositional_specifications_have_no_temporal_operators(text):
-    assert read_specification(text, propositional=True).propositional
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -63,12 +63,3 @@ def test_fewer_rows_than_asked_for_are_said_in_a_sentence(tmp_path, capsys):
     arguments = ["--num-symbols=3", "--max-size=2", "--rows=20", "--workers=1"]
     assert main([f"--output={tmp_path / 'made'}", *arguments]) == 0
     assert "\nwarning: rows=20: only 10 different questions" in f"\n{capsys.readouterr().err}"
-
-
-def test_too_few_rows_for_three_splits_are_refused(tmp_path, capsys):
-    arguments = ["--task=prop", "--num-symbols=2", "--min-size=2", "--max-size=2", "--rows=20", "--workers=1"]
-    assert main([f"--output={tmp_path / 'made'}", *arguments]) == 2
-    captured = capsys.readouterr()
-    message = "error: num_symbols=2, sizes 2 to 2: only 2 different questions with answers turned up, and three splits"
-    assert captured.out == "" and captured.err.splitlines()[-1].startswith(message) and "Warning" not in captured.err
-    assert not (tmp_path / "made").exists()

@@ -35,13 +35,6 @@ def test_without_a_folder_the_builder_makes_the_same_rows_and_says_so(built, tmp
     assert load_data("copy", {}, str(tmp_path / "bare")).builder is None
 
 
-def test_the_builder_draws_like_a_release_where_it_is_asked_to(tmp_path, monkeypatch):
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path))
-    own, like = (load_data("prop", {"max_size": 12, "rows": 40, **more}) for more in ({}, {"like": "deepltl"}))
-    assert like.builder["like"] == "deepltl" and "like" not in own.builder
-    assert like["train"]["formula"] != own["train"]["formula"]
-
-
 def test_a_misspelt_option_is_refused_with_the_one_that_was_meant():
     with pytest.raises(UserError, match=r"data option 'num_symbol': unknown; did you mean data\.num_symbols\?"):
         load_data("copy", {"num_symbol": 3})

@@ -119,13 +119,6 @@ def test_a_class_is_the_same_for_renamings_and_another_for_all_else(words, new):
     assert (task.alpha_class(merged) == task.alpha_class(text)) == (len(task.symbols(text)) <= 1)
 
 
-def test_a_new_name_that_is_no_symbol_is_refused():
-    task = PairsTask((*SPECIAL, "+"), "[a-z]+", ["let"])
-    for name in ("let", "X", "a b"):
-        with pytest.raises(ValueError, match=f"new name '{name}': is no symbol by the rule"):
-            task.rename("a + b", {"a": name})
-
-
 def test_base_words_are_those_of_training_alone_and_others_are_counted(tmp_path):
     for split, word in (("train", "+"), ("validation", "+"), ("test", "*")):
         write(tmp_path / f"{split}.jsonl", [(f"a{word}b", "b"), ("a+b+c", "b" if split == "train" else "+ a" * 3)])

@@ -47,9 +47,6 @@ class TestBatches:
             work = len(rows) * streams * max(questions[row].size for row in rows)
             assert 1 <= len(rows) <= batch_size and (len(rows) == 1 or work <= MAX_STREAM_TOKENS)
 
-    def test_small_questions_fill_their_batches(self):
-        assert [len(rows) for rows in batches([Question("a", "a", 30, 5)] * 250, 100)] == [100, 100, 50]
-
 
 def candidate(verdict):
     return Candidate("{1}", verdict, "", 0.5)

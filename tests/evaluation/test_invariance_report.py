@@ -13,10 +13,6 @@ from .small_models import KEEP, RULE, small_pipeline
 TEXTS = ["let x = y", "if foo in bar", "return x", "let a = b + c", "return 1"]
 
 
-def longest_name(texts):
-    return [max(re.findall(r"[a-z_]\w*", text), key=len) for text in texts]
-
-
 def first_symbol(texts):
     return [next(word for word in re.findall(r"\w+", text) if word not in KEEP) for text in texts]
 
@@ -50,14 +46,6 @@ class TestWhatIsMeasured:
         assert set(asked) >= {*texts, "let b = longest"}  # as written, and minified
         assert found["written"] == 0.5 and found["worst"] == 0.0 and found["minified"] == 0.0
         assert found["changed"] == 1.0 and 0 < found["renamed"] < 1
-
-    def test_the_wrapped_model_changes_no_answer(self):
-        bare = small_pipeline("text-generation")
-        options = {"max_new_tokens": 5, "do_sample": False, "return_full_text": False}
-        assert measure_invariance(bare, TEXTS, RULE, keep=KEEP, renamings=6, **options)["changed"] > 0
-        wrapped = invariant(bare, RULE, keep=KEEP)
-        found = measure_invariance(wrapped, TEXTS[:1], RULE, keep=KEEP, renamings=6, **options)
-        assert found["alpha_covariance"] >= 5 / 6  # but for names that the model made up and the renamed text has
 
     @pytest.mark.parametrize("task", ["text-classification", "token-classification", "feature-extraction"])
     def test_answers_of_pipelines(self, task):
@@ -136,11 +124,6 @@ def test_names_of_one_alone_cannot_change():
     ):
         measure_invariance(spells, ["b"], RULE, names=["b"])
     assert measure_invariance(spells, ["b"], RULE, names=["b", "c"])["count"] == 1
-
-
-def test_words_that_a_wrapper_keeps_are_kept_in_its_measure():
-    wrapped = invariant(spells, RULE, keep=KEEP)
-    assert measure_invariance(wrapped, TEXTS, RULE)["changed"] == 0
 
 
 def test_each_text_has_one_reference():

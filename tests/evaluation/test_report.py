@@ -204,16 +204,6 @@ def test_a_report_says_whether_all_renamings_were_decoded(whole, make_checkpoint
             assert ("decoded once" in evaluation.table()) == renamed
 
 
-def test_without_two_names_there_is_no_alpha_covariance(whole):
-    checkpoint = load_checkpoint(str(whole), "cpu")
-    with LTL.checker(timeout=10.0) as checker:
-        evaluation = evaluate_checkpoint(
-            checkpoint, [read_question(LTL, "a")], checker,
-            data="one", split="test", alpha_covariance_questions=1, num_beams=1, max_new_tokens=6,
-        )  # fmt: skip
-    assert evaluation.table().endswith("\nalpha-covariance: none of 1 questions has two renamings")
-
-
 def test_a_grid_has_a_cell_for_each_number_of_symbols_and_size(make_checkpoint):
     checkpoint = load_checkpoint(str(make_checkpoint(COPY)), "cpu")
     texts = ["ab", "ba", "aa", "abc", "abb"]
@@ -259,29 +249,6 @@ def test_the_training_box_of_a_grid_is_that_of_the_data_that_the_run_used(make_c
         (folder / "run.json").write_text(text)
         assert training_box(checkpoint) is None
     assert training_box(load_checkpoint("ltl-small", "cpu")) == (5, 25)
-
-
-def test_the_table_shows_what_the_metric_adds(make_checkpoint):
-    checkpoint = load_checkpoint(str(make_checkpoint(COPY)), "cpu")
-    questions = [read_question(COPY, "ab", reference="ab")]
-    options = {"data": "one", "split": "test", "num_beams": 1, "max_new_tokens": 5}
-    with COPY.checker(timeout=10.0, workers=1) as checker:
-        evaluation = evaluate_checkpoint(checkpoint, questions, checker, **options)
-        unknown = evaluate_checkpoint(checkpoint, [read_question(COPY, "ab")], checker, **options)
-    head, columns, total, *_ = evaluation.table().splitlines()
-    assert ", task copy; " in head and columns.endswith("  error  edit distance")
-    assert total.endswith(f"  {evaluation.groups[0].summary['edit_distance']:.2f}")
-    assert unknown.table().splitlines()[1].endswith("  error")
-
-
-def test_renamings_can_be_limited_and_names_given(whole):
-    checkpoint = load_checkpoint(str(whole), "cpu")
-    questions = [read_question(LTL, text) for text in ("&ab", "UcXa", "|dd")]
-    measured = alpha_covariance(
-        checkpoint, questions, alphabet="abcdefghij", renamings=7, num_beams=1, max_new_tokens=6
-    )
-    assert (measured["alpha_covariance"], measured["predictions"]) == (1.0, 21)
-    assert [(part["symbols"], part["examples"]) for part in measured["by_symbols"]] == [(1, 1), (2, 2)]
 
 
 def test_answering_each_question_once_gives_what_answering_all_its_renamings_gives(whole):
@@ -336,14 +303,3 @@ def test_answers_with_new_symbols_follow_all_renamings_whether_asked_once_or_und
         for every in (False, True)
     )
     assert once == every and every["alpha_covariance"] == 1.0 and every["predictions"] == 20 + 60 + 20
-
-
-def test_a_model_that_may_answer_otherwise_under_other_names_is_always_asked_under_all_names(make_checkpoint):
-    checkpoint = load_checkpoint(str(make_checkpoint(LTL, symbol_embedding="learned", components=None)), "cpu")
-    questions = [read_question(LTL, text) for text in ("&ab", "UcXa", "|&abUac")]
-    once, every = (
-        alpha_covariance(checkpoint, questions, alphabet="abcd", every_renaming=every, num_beams=2, max_new_tokens=10)
-        for every in (False, True)
-    )
-    assert once == every
-    assert once["alpha_covariance"] < 1

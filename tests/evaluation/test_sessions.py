@@ -35,11 +35,6 @@ def test_the_session_with_the_median_cross_entropy_is_chosen_and_started(checkpo
     assert loss(checkpoint) == ranked[chosen]
 
 
-def test_cross_entropy_is_the_mean_over_tokens_whatever_the_batches(checkpoint):
-    start_session(checkpoint, 3)
-    assert loss(checkpoint, 2) == pytest.approx(loss(checkpoint), rel=1e-5)
-
-
 def test_without_references_sessions_cannot_be_compared(checkpoint):
     with pytest.raises(ValueError, match="no question has a reference, so sessions cannot be compared; choose one by"):
         median_session(checkpoint, [read_question(COPY, "ab")])

@@ -45,12 +45,6 @@ def test_the_value_is_the_papers_formula(generator, count):
     assert result["alpha_covariance"] == by_definition(predictions, renamings)
 
 
-def test_a_model_that_follows_renamings_has_one_and_a_model_that_does_not_has_zero():
-    assert measure_alpha_covariance(follow, ["&aXb", "Uba"], alphabet="abcde")["alpha_covariance"] == 1
-    deaf = measure_alpha_covariance(lambda texts: ["{a}"] * len(texts), ["Xa"], alphabet="abcde")
-    assert deaf["alpha_covariance"] == 0
-
-
 def test_a_model_that_follows_renamings_is_asked_once_for_all_of_them():
     inputs, asked = ["&aXb", "Uba", "&cXd", "X & x1 y"], []
 

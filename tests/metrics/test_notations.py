@@ -122,6 +122,8 @@ class TestFormulasWithTwoMeanings:
         (["a & b"], ["{a}"], {"notation": "prefix"}, "is no formula .*notation='auto' reads prefix and infix"),
         (["a"], ["{a}"], {"notation": "infix"}, r"predictions\[0\]='{a}': a trace in prefix notation, not in infix"),
         (["a"], ["{a}"], {"references": ["{"]}, r"references\[0\]='{': is no trace .*give None where none is known"),
+        (["a"], ["{a}", "{b}"], {}, "2 predictions, 1 formulas: must be equal"),
+        (["a"], ["{a}"], {"references": []}, "1 predictions, 0 references: must be equal"),
         (["a"], ["{a}"], {"notation": "polish"}, "notation='polish': unknown; use one of auto, prefix, infix, lbt"),
     ],
 )

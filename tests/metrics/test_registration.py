@@ -3,12 +3,11 @@
 import json
 import os
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from hf_symbinv.metrics.registration import METRICS, modules_cache, register_metrics, script_path
+from hf_symbinv.metrics.registration import METRICS, register_metrics, script_path
 
 from .. import forks
 
@@ -186,20 +185,3 @@ def test_a_home_that_cannot_be_written_is_logged_and_nothing_more(tmp_path, monk
         register_metrics()
     assert f"evaluate.load finds the metrics {', '.join(METRICS)} by path only" in caplog.text
     assert all(record.levelname == "DEBUG" for record in caplog.records)
-
-
-def test_registering_costs_less_than_five_milliseconds(cache):
-    register_metrics()
-    seconds = []
-    for _ in range(10):
-        start = time.perf_counter()
-        register_metrics()
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.005
-
-
-def test_the_path_follows_the_environment_at_each_call(monkeypatch):
-    for name in ("HF_MODULES_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HF_HOME", "/somewhere")
-    assert modules_cache() == "/somewhere/modules"

@@ -11,7 +11,6 @@ import pytest
 from papers import __main__ as command
 from papers.__main__ import DONE, UNUSABLE
 from papers.__main__ import main as papers
-from papers.catalogue import TABLES, TableError, find
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,12 +89,6 @@ def test_an_interrupted_table_ends_in_one_sentence(tmp_path, capsys, monkeypatch
         papers(["sit-topn", "--output", str(tmp_path)])
     said = "python -m papers: interrupted; the same command goes on from step 2\n"
     assert (stopped.value.code, capsys.readouterr().err) == (130, said)
-
-
-def test_a_table_that_does_not_exist_is_not_found():
-    with pytest.raises(TableError, match="table='sit-5': unknown; use one of sit-1, "):
-        find("sit-5")
-    assert all(find(name).name == name for name in TABLES)
 
 
 @pytest.mark.slow

@@ -52,23 +52,3 @@ def test_one_place_knows_all_rooms():
         if len({name.split(".")[1] for _, name in imports(path) if name.startswith("papers.")} & set(ROOMS)) > 2
     }
     assert knowing <= ABOVE
-
-
-@pytest.mark.parametrize("folder", ["hf_symbinv", "modeling", "datasets_scripts", "benchmarks", "examples"])
-def test_the_product_imports_no_paper(folder):
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in files(ROOT / folder)
-        for line, name in imports_of_any_level(path)
-        if name.split(".")[0] == "papers"
-    ]
-    assert not wrong, "\n".join(wrong)
-
-
-def imports_of_any_level(path):
-    """As `imports`, without those of siblings."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.lineno, node.module or ""

@@ -160,10 +160,6 @@ class TestWhatIsRefused:
             draw_heatmaps(others)
         assert message in str(caught.value)
 
-    def test_an_unknown_kind_of_picture(self, tmp_path):
-        with pytest.raises(PictureError, match=r"heat\.bmp: unknown kind of picture; end it in \.png, \.svg, \.pdf"):
-            save_heatmaps([grid()], tmp_path / "heat.bmp")
-
 
 def lightness(colour):
     """CIE L* of an sRGB colour, 0 (black) to 100 (white)."""
@@ -205,11 +201,6 @@ class TestPicture:
         few = (Cell(1, 3, 20, 1), Cell(1, 4, 10, 1))
         assert [area for _, _, area, _ in sorted(filled(draw_heatmaps([grid(few)])))] == pytest.approx([1, 0.5])
 
-    def test_the_legend_counts_one_sample_and_several(self):
-        for count, told in ((1, "1 sample"), (7, "7 samples")):
-            figure = draw_heatmaps([grid((Cell(1, 3, count, 1),))])
-            assert told in [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-
     def test_every_cell_is_filled_or_has_the_hatch_of_the_empty_or_of_the_impossible(self):
         figure = draw_heatmaps([grid((Cell(0, 1, 5, 5), Cell(1, 2, 5, 5), Cell(2, 4, 5, 5)))])
         hatched = {c.get_hatch(): len(c.get_paths()) for c in figure.axes[0].collections if c.get_hatch()}
@@ -226,19 +217,6 @@ class TestPicture:
             thickness = axes.patches[-1].get_linewidth() * figure.dpi / 72
             gaps = [box.x0 - frame.x0, box.y0 - frame.y0, frame.x1 - box.x1, frame.y1 - box.y1]
             assert min(gaps) > thickness
-
-    def test_ticks_are_whole_numbers_even_of_a_single_cell(self):
-        figure = draw_heatmaps([grid((Cell(1, 3, 7, 5),))])
-        figure.draw_without_rendering()
-        axes = figure.axes[0]
-        for axis, value in ((axes.xaxis, 3), (axes.yaxis, 1)):
-            low, high = axis.get_view_interval()
-            assert [place for place in axis.get_majorticklocs() if low <= place <= high] == [value]
-
-    def test_grids_in_steps_have_no_gaps(self):
-        cells = tuple(Cell(5 * a, 10 * b, 20, 1) for a in (1, 2) for b in (4, 5, 7))
-        found = filled(draw_heatmaps([grid(cells, questions="string")]))
-        assert {area for _, _, area, _ in found} == {50.0}
 
     @pytest.mark.parametrize("panels", [1, 2, 4, 8])
     def test_no_text_overlaps_another_or_leaves_the_picture(self, panels):
@@ -259,20 +237,6 @@ class TestPicture:
         for place, box in enumerate(boxes):
             assert whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1
             assert not any(box.overlaps(other) for other in boxes[:place])
-
-    def test_panels_share_their_axes_and_the_y_label_stands_once(self):
-        figure = draw_heatmaps([grid(), grid((Cell(4, 9, 1, 1),))])
-        first, second = figure.axes[:2]
-        assert first.get_xlim() == second.get_xlim() == pytest.approx((2.5, 9.5), abs=0.1)
-        assert first.get_ylim() == second.get_ylim()
-        assert first.get_ylabel() and not second.get_ylabel()
-
-    def test_lines_of_panels_are_labelled_at_their_left_and_the_lowest_below(self):
-        figure = draw_heatmaps([grid(model=str(number)) for number in range(7)])
-        *panels, _ = figure.axes
-        assert [axes.get_title()[0] for axes in panels] == list("0123456")
-        assert [number for number, axes in enumerate(panels) if axes.get_ylabel()] == [0, 4]
-        assert [number for number, axes in enumerate(panels) if axes.get_xlabel()] == [3, 4, 5, 6]
 
     @pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")])
     def test_the_same_grid_is_the_same_bytes(self, tmp_path, suffix, start):

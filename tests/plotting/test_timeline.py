@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hf_symbinv.logic import Formula, Trace, read_trace
-from hf_symbinv.plotting.figures import PictureError, save_picture
+from hf_symbinv.plotting.figures import PictureError
 from hf_symbinv.plotting.timeline import LARGEST_TABLE, Timeline, draw_timeline
 from tests.solvers.semantics import Lasso, holds
 
@@ -75,34 +75,6 @@ def test_every_text_of_a_picture_lies_inside_it(text):
     assert len(boxes) > 3
     for box in boxes:
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
-
-
-def test_only_a_false_cell_is_an_empty_box():
-    import numpy
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    timeline = Timeline.of(read_trace("a & !b & (c | d); cycle{e}"))
-    figure = draw_timeline(timeline)
-    figure.set_dpi(200)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    picture = numpy.asarray(canvas.buffer_rgba())[..., 0]
-    empty = set()
-    for row, values in enumerate(timeline.values):
-        # Inside of the border and left of the sign, in the prefix, which has no grey behind it.
-        x, y = figure.axes[0].transData.transform([(0.12, row + 0.8), (0.35, row + 0.2)]).T.round().astype(int)
-        if (picture[len(picture) - y[1] : len(picture) - y[0], x[0] : x[1]] == 255).all():
-            empty.add(values[0])
-    assert {row[0] for row in timeline.values} == {"1", "0", "?", "any"} and empty == {"0"}
-
-
-def test_the_same_trace_gives_the_same_bytes(tmp_path):
-    timeline = Timeline.of(read_trace("a; cycle{b}"))
-    for suffix in ("png", "svg", "pdf"):
-        paths = [tmp_path / f"{number}.{suffix}" for number in (1, 2)]
-        for path in paths:
-            save_picture(draw_timeline(timeline), path)
-        assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_what_no_picture_can_show():

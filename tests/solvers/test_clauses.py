@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hf_symbinv.logic import FormulaSyntaxError, parse_prefix, to_prefix
+from hf_symbinv.logic import to_prefix
 from hf_symbinv.logic.clauses import clauses_to_prefix, parse_clauses
 from hf_symbinv.solvers.clauses import judge, normalized_clauses, tseitin_clauses
 
@@ -74,25 +74,6 @@ def test_damaged_clauses_are_judged_by_what_is_left_of_them(formula, generator):
 
 
 @pytest.mark.parametrize(
-    ("formula", "clauses"),
-    [
-        ("&ab", "c!a!b;!ca;!cb;c"),
-        ("|ab", "!cab;c!a;c!b;c"),
-        ("^ab", "!cab;!c!a!b;ca!b;c!ab;c"),
-        ("!&!!a!b", "c!ab;!ca;!c!b;!c"),
-        ("& a 1", "b;c!a!b;!ca;!cb;c"),
-        ("a", "a"),
-        ("!a", "!a"),
-        ("0", "!a;a"),
-    ],
-)
-def test_clauses_of_gates(formula, clauses):
-    known = parse_prefix(formula).symbols()
-    names = (name for name in "abcdefgh" if name not in known)
-    assert parse_clauses(tseitin_clauses(formula, names)) == parse_clauses(clauses)
-
-
-@pytest.mark.parametrize(
     ("formula", "clauses", "message"),
     [
         ("&ab", "a", "the clauses can be satisfied with a=1, b=0, where the formula is false"),
@@ -111,10 +92,3 @@ def test_a_text_that_is_no_list_of_clauses_is_invalid(text):
     verdict, message = judge("&ab", text, 9)
     assert verdict == "invalid" and "expected a symbol" in message
     assert normalized_clauses(text) == text
-
-
-def test_what_is_no_propositional_formula_is_refused():
-    with pytest.raises(FormulaSyntaxError):
-        judge("&a", "a", 1)
-    with pytest.raises(ValueError, match="belongs to linear temporal logic"):
-        tseitin_clauses("Uab", iter("c"))

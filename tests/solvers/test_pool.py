@@ -215,18 +215,6 @@ def test_a_library_that_a_worker_misses_is_missed_here_too(functions, caplog):
     assert not caplog.text
 
 
-def test_a_library_that_nobody_explains_is_named_in_a_sentence_below_the_traceback(functions, caplog):
-    initializer = functions.warm_up_with_a_library_that_there_is_not
-    with (
-        ProcessPool(functions.behave, timeout=1.0, initializer=initializer) as pool,
-        pytest.raises(
-            PoolError, match=r"could not start: ModuleNotFoundError: No module named 'no_such_library'; mend"
-        ),
-    ):
-        pool.warm_up()
-    assert "import no_such_library" in caplog.text
-
-
 def test_a_pool_that_was_started_computes_in_the_worker_that_is_ready(functions):
     with ProcessPool(functions.behave, workers=1, timeout=5.0) as pool:
         pool.warm_up()
@@ -257,11 +245,6 @@ def test_a_run_starts_from_the_same_state_whatever_was_computed_before(functions
     with ProcessPool(functions.count_calls, workers=2, timeout=5.0, isolate=3) as pool:
         for _ in range(2):
             assert [outcome.value for outcome in pool.map(range(8))] == [1, 2, 3, 1, 2, 3, 1, 2]
-
-
-def test_a_window_smaller_than_a_run_holds_one_run(functions):
-    with ProcessPool(functions.count_calls, workers=1, timeout=5.0, isolate=3) as pool:
-        assert [outcome.value for outcome in pool.map(range(7), window=2)] == [1, 2, 3, 1, 2, 3, 1]
 
 
 def test_a_run_with_an_item_at_the_limit_is_as_if_the_item_were_not_there(functions):
@@ -298,11 +281,6 @@ def test_a_pool_has_one_map_at_a_time(pool):
     with pytest.raises(RuntimeError, match="this pool is busy: exhaust or close the iterator of its other map first"):
         next(pool.map([("return", 1)]))
     first.close()
-
-
-def test_pools_work_inside_of_pools(functions):
-    with ProcessPool(functions.sum_in_another_pool, workers=1, timeout=20.0) as pool:
-        assert [outcome.value for outcome in pool.map([[1, 2, 3], [4, 5]])] == [6, 9]
 
 
 def test_workers_load_nothing_but_what_the_function_needs_and_tell_nobody(functions):
@@ -401,10 +379,6 @@ def test_the_end_of_the_thread_that_started_the_workers_is_not_the_end_of_the_wo
     assert next(pool.map([("pid", None)])).value == pids[0]
 
 
-def own_function(item):
-    return item
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -418,11 +392,6 @@ def own_function(item):
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         ProcessPool(**{"function": math.sqrt, "timeout": 1.0, **arguments})
-
-
-def test_a_window_without_room_is_refused(pool):
-    with pytest.raises(ValueError, match="window=0: at least one item must be read ahead"):
-        list(pool.map([("return", 1)], window=0))
 
 
 def test_a_function_of_the_main_script_is_refused(run_script):
@@ -472,9 +441,3 @@ def test_the_limit_is_of_cpu_time_where_there_is_more_by_the_clock(functions, is
     orders = [("sleep", 1.0), ("work", 0.05), ("work", 60.0), ("return", 3)]
     with ProcessPool(functions.behave, workers=1, timeout=0.5, wall=600.0, isolate=isolate) as pool:
         assert [outcome.status for outcome in pool.map(orders)] == ["done", "done", "timeout", "done"]
-
-
-def test_the_limit_by_the_clock_ends_what_uses_no_cpu_time(functions):
-    with ProcessPool(functions.behave, workers=1, timeout=0.3, wall=0.6) as pool:
-        (outcome,) = pool.map([("sleep", 60.0)])
-    assert outcome.status == "timeout" and outcome.seconds >= 0.6

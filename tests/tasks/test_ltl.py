@@ -1,7 +1,5 @@
 """The LTL task agrees with the model's preset and ties tokens, notations and checker together."""
 
-import pickle
-
 import pytest
 
 from hf_symbinv import LTL, LTL_OPERATORS, SymbolInvariantConfig
@@ -27,12 +25,6 @@ def test_the_grammar_of_answers_names_the_tokens_of_traces():
     assert {LTL.base_tokens[index] for index in grammar["binary"]} == {"&", "|"}
 
 
-@pytest.mark.parametrize("notation", LTL.notations)
-def test_every_notation_reads_what_it_writes(notation):
-    question = LTL.read_question("G(request -> F grant_1)", "infix")
-    assert LTL.read_question(LTL.write_question(question, notation), notation) == question
-
-
 def test_questions_keep_the_operators_that_prompts_rewrite():
     assert LTL.read_question("F a", "infix") == "Fa"
     assert LTL.prompt("Fa") == "U1a" == LTL.prompt("U1a")
@@ -52,16 +44,6 @@ def test_answers_are_shown_in_the_readers_notation_and_stay_as_they_are_if_they_
     assert LTL.write_answer(answer, "infix") == "request; request & grant_1; cycle{grant_1}"
 
 
-def test_an_unknown_notation_is_refused():
-    for call in (
-        lambda: LTL.read_question("a", "smt"),
-        lambda: LTL.write_question("a", "smt"),
-        lambda: LTL.write_answer("{a}", "smt"),
-    ):
-        with pytest.raises(ValueError, match="notation='smt': unknown; use one of infix, lbt, prefix"):
-            call()
-
-
 def test_long_names_may_be_drawn_and_solved():
     symbols = symbol_names(28)[24:]
     formulas = LTL.draw(symbols, 6, 14, 3, 200)
@@ -71,27 +53,6 @@ def test_long_names_may_be_drawn_and_solved():
         assert to_prefix(nested_to_the_right(parse_prefix(formula))) == formula
         witness = LTL.solve(formula)
         assert witness is None or LTL.judge(formula, witness) == ("correct", "")
-
-
-def test_a_formula_without_nodes_is_refused():
-    with pytest.raises(ValueError, match="smallest=0: a formula has at least 1 node"):
-        LTL.draw(("a",), 0, 3, seed=0, count=1)
-
-
-def test_what_is_drawn_has_the_size_that_is_asked_for():
-    assert {LTL.size(formula) for formula in LTL.draw("ab", 4, 6, 1, 500)} == {4, 5, 6}
-
-
-def test_its_checker_judges_its_own_notation():
-    with LTL.checker(workers=1, timeout=30.0) as checker:
-        assert [result.verdict for result in checker.check([("!X0", "{1}"), ("&aXb", "{a}")])] == [
-            "correct",
-            "incorrect",
-        ]
-
-
-def test_the_task_is_a_value():
-    assert pickle.loads(pickle.dumps(LTL)) == LTL and hash(LTL) == hash(pickle.loads(pickle.dumps(LTL)))
 
 
 def test_models_of_all_operators_read_a_formula_as_it_is_written():

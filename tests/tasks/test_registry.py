@@ -1,6 +1,7 @@
 """A task is found by name, by its file, or by its base tokens; anything else is refused with the remedy."""
 
 import os
+import pickle
 import subprocess
 import sys
 
@@ -40,6 +41,12 @@ def test_the_tasks_of_the_package_go_by_name():
         name: name for name in ("ltl", "ltl-operators", "prop", "copy", "tseitin")
     }
     assert load_task("ltl") is TASKS["ltl"]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_is_a_value(name):
+    again = pickle.loads(pickle.dumps(TASKS[name]))
+    assert again == TASKS[name] and hash(again) == hash(TASKS[name])
 
 
 def test_a_tokenizer_whose_caller_says_what_symbols_are_has_no_task():

@@ -45,13 +45,6 @@ def test_a_formula_of_more_gates_than_an_answer_may_have_new_symbols_has_none():
     assert TSEITIN.judge("a", wordy) == ("incorrect", "the clauses have 17 new symbols; they may have 16")
 
 
-def test_drawn_formulas_have_symbols_and_answers():
-    formulas = TSEITIN.draw("abcd", 1, 9, 0, 500)
-    assert formulas == TSEITIN.draw("abcd", 1, 9, 0, 500) and all(map(TSEITIN.symbols, formulas))
-    for formula in formulas:
-        assert TSEITIN.judge(formula, TSEITIN.solve(formula)) == ("correct", "")
-
-
 def test_exact_is_the_known_answer_whatever_its_new_symbols_are_called():
     known = "c!a!b;!ca;!cb;c"
     answers = [known, "x!a!b;!xa;!xb;x", "grant ! a ! b ; ! grant a ; ! grant b ; grant", "!ca;c!a!b;!cb;c", "a;b", "a"]

@@ -13,7 +13,7 @@ from hf_symbinv import (
     SymbolInvariantForConditionalGeneration,
 )
 from hf_symbinv.training.batching import tokenize
-from hf_symbinv.training.cards import ModelCardCallback, command, environment, hyperparameters
+from hf_symbinv.training.cards import ModelCardCallback, command
 from hf_symbinv.training.sequences import SequenceCollator
 
 SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 24}
@@ -59,22 +59,9 @@ def test_a_model_that_answers_no_questions_needs_no_task(tmp_path):
     assert "| steps | 1 |" in card.text and "verified" not in card.text
 
 
-def test_hyperparameters_are_what_bears_on_learning(tmp_path):
-    told = hyperparameters(arguments(tmp_path, learning_rate=0.01, lr_scheduler_type="cosine"))
-    assert (told["learning_rate"], told["lr_scheduler_type"]) == (0.01, "cosine")
-    assert "output_dir" not in told and "weight_decay" not in told
-    assert hyperparameters(arguments(tmp_path, seed=0))["seed"] == 0
-
-
 def test_the_command_has_neither_the_programs_folder_nor_tokens(monkeypatch):
     token = "hf_" + "Ab1" * 11
     monkeypatch.setattr(
         sys, "argv", ["/x/bin/symbinv", "train", "a b", "trainer.hub_token=secret", f"run_name={token}"]
     )
     assert command() == "symbinv train 'a b' trainer.hub_token=<token> run_name=<token>"
-
-
-def test_the_machine_is_its_processors_only():
-    found = environment()
-    assert set(found) == {"python", "platform", "cpu", "cpu_count", "threads", "accelerator", "packages"}
-    assert found["cpu_count"] >= 1 and (found["cpu"] is None or found["cpu"].strip())

@@ -122,13 +122,6 @@ def test_every_view_of_the_two_symbols_gives_a_row():
         assert torch.equal(found[BASE + 2 + view], table[BASE + 1 * 2 + view])
 
 
-def test_canonical_rows_are_taken_as_learned_ones_are():
-    learned, canonical = vanilla(), vanilla("canonical")
-    canonical.load_state_dict(learned.state_dict())
-    one, other = (to_streams(model, 2, 1).state_dict() for model in (learned, canonical))
-    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
 def test_aggregated_attention_has_no_effect_before_it_is_trained_and_then_it_learns():
     model = vanilla()
     plain, aggregated = to_streams(model), to_streams(model, aggregated=True)
@@ -163,10 +156,3 @@ def test_aggregated_attention_is_refused_where_it_would_have_an_effect():
 def test_a_model_that_cannot_be_converted(fields, rows, message):
     with pytest.raises(ConversionError, match=message):
         to_streams(vanilla(**fields), *rows)
-
-
-def test_other_components_are_refused():
-    model = vanilla()
-    model.config.components = ["EP", "EA", "DP", "CP"]
-    with pytest.raises(ConversionError, match='components="EP-EA-DP-CP": a vanilla model has EP-DP-CP'):
-        to_streams(model)

@@ -48,13 +48,6 @@ def test_two_processes_are_two_and_train_as_one_with_the_same_global_batch(finis
 
 
 @pytest.mark.slow
-def test_two_processes_resume_to_the_same_weights_bit_for_bit(data, two, tmp_path):
-    half(two, tmp_path / "resumed")
-    run(data, tmp_path / "resumed", BATCHES.format(4), processes=2)
-    assert_same_weights(tmp_path / "resumed", two)
-
-
-@pytest.mark.slow
 def test_two_processes_resume_in_a_later_epoch_to_the_same_weights_bit_for_bit(data, tmp_path):
     """Epochs of five steps."""
     longer = ("trainer.max_steps=9", "trainer.save_steps=7", "trainer.eval_strategy=no", "model.dropout=0.1")

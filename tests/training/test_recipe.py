@@ -71,14 +71,6 @@ def test_what_is_no_recipe_is_refused(tmp_path, text, message):
         Recipe.load(write(tmp_path, text))
 
 
-def test_a_recipe_with_a_task_is_not_for_the_program_beside_it(tmp_path):
-    (tmp_path / "recipe.py").write_text("")
-    with pytest.raises(
-        ValueError, match=r"evaluation_rows', 'test_rows', 'truth_loss', 'risk_candidates', 'start', 'frozen'\]$"
-    ):
-        Recipe.load(write(tmp_path, GOOD + "trainr: {}\n"))
-
-
 @pytest.mark.parametrize(
     ("key", "message"),
     [

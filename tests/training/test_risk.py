@@ -11,7 +11,7 @@ from hf_symbinv import Recipe, SymbolInvariantForConditionalGeneration
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.checkpoints import load_checkpoint
 from hf_symbinv.solvers.checker import CheckResult
-from hf_symbinv.tasks import LTL, PROP
+from hf_symbinv.tasks import PROP
 from hf_symbinv.training import train
 from hf_symbinv.training.risk import CROSS_ENTROPY, NAMES, Judged
 from hf_symbinv.training.sequences import SequenceCollator
@@ -216,13 +216,3 @@ def test_a_run_goes_on_bit_for_bit_and_logs_what_it_learned_from_verdicts_and_tr
 def test_what_cannot_be_is_refused_before_data_are_made(changes, message):
     with pytest.raises(UserError, match=message):
         Recipe.load("ltl-smoke", changes).check()
-
-
-def test_questions_are_judged_as_the_model_reads_them():
-    """In base operators, which say the same."""
-    with LTL.checker(workers=1) as checker:
-        judged = Judged(LTL, LTL.tokenizer(), checker, CANDIDATES)
-        pairs = [("G a", "cycle{a}"), ("F ! b", "cycle{!b}")]
-        inputs = batch_of(LTL, [(LTL.prompt(question), LTL.read_answer(answer)) for question, answer in pairs])
-        told = judged.told(small(LTL), inputs)
-    assert 0 < told.risk < 1

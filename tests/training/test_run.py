@@ -228,13 +228,6 @@ def test_a_longer_run_goes_on_from_the_last_step_by_the_longer_schedule(fitted, 
     assert [entry["learning_rate"] for entry in log][5:] == pytest.approx(whole[5:])
 
 
-def test_more_epochs_go_on_too(tmp_path, rows):
-    epochs = {**ARGUMENTS, "max_steps": -1, "num_train_epochs": 1, "save_strategy": "epoch"}
-    fit(small_model(), tmp_path, epochs, train_dataset=rows)
-    assert fit(small_model(), tmp_path, {**epochs, "num_train_epochs": 2}, train_dataset=rows)
-    assert max(entry["step"] for entry in record_of(tmp_path)["log"]) == 40
-
-
 def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(fitted, rows):
     with pytest.raises(OtherRunError) as error:
         fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 2}, train_dataset=rows)
@@ -242,13 +235,6 @@ def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(fitted, rows
         f"{fitted}: holds another run: trainer.max_steps is 4 there and 2 now. Give the values that are there, "
         "choose another folder, or remove this one. A run can be made longer, not shorter: raise trainer.max_steps."
     )
-
-
-def test_a_run_without_checkpoints_cannot_be_made_longer(tmp_path, rows):
-    none = {**ARGUMENTS, "save_strategy": "no"}
-    fit(small_model(), tmp_path, none, train_dataset=rows)
-    with pytest.raises(OtherRunError, match=r"without a checkpoint, so it cannot be made longer; .* to keep one"):
-        fit(small_model(), tmp_path, {**none, "max_steps": 8}, train_dataset=rows)
 
 
 def test_a_finished_run_whose_weights_are_damaged_gets_them_again(fitted, rows):

@@ -179,15 +179,6 @@ def test_a_bundled_model_may_be_a_start_by_its_name():
     assert all(torch.equal(parameter, saved[name]) for name, parameter in model.named_parameters())
 
 
-def test_a_recipe_may_name_its_start(tmp_path):
-    path = tmp_path / "recipe.yaml"
-    path.write_text("{task: ltl, data: {}, model: {d_ff: 12}, trainer: {}}")
-    assert Recipe.load(path).start is None and Recipe.load(path, {"start": None}).model == {"d_ff": 12}
-    path.write_text("{task: ltl, data: {}, model: {d_ff: 12}, trainer: {}, start: runs/one}")
-    recipe = Recipe.load(path, {"start": "runs/converted"})
-    assert (recipe.start, recipe.model) == ("runs/converted", {"d_ff": 12})
-
-
 @pytest.mark.slow
 def test_frozen_parts_end_as_they_started_and_the_others_learn(converted, tmp_path):
     import datasets

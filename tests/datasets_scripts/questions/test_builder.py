@@ -33,7 +33,7 @@ from hf_symbinv.datasets_scripts.questions.rounds import (
     missing_rows,
     quotas,
 )
-from hf_symbinv.datasets_scripts.questions.sampling import SHORT, DrawingError, Gate, Order, draw_batch, seed_of
+from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate, Order, draw_batch, seed_of
 from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.logic import parse_prefix
 from hf_symbinv.solvers import Checker, ProcessPool
@@ -105,13 +105,6 @@ def test_two_processes_make_the_same_data_set_as_one(folder, tmp_path):
     assert rows_of(tmp_path / "two") == rows_of(folder)
 
 
-def test_another_seed_makes_another_data_set_of_the_same_kind(folder, tmp_path):
-    prepare(config(seed=6, rows=100), tmp_path / "other", 1, progress=False)
-    formulas, others = ({row["formula"] for row in all_rows(path)} for path in (folder, tmp_path / "other"))
-    assert len(others) == 100
-    assert len(others - formulas) > 50
-
-
 @pytest.mark.slow
 def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_shard(folder, tmp_path):
     target = tmp_path / "killed"
@@ -142,12 +135,6 @@ def test_a_run_that_is_killed_continues_without_losing_or_repeating_a_finished_s
     assert not (target / ".work").exists()
 
 
-def test_a_finished_data_set_is_left_as_it_is(folder):
-    before = {path: path.stat().st_mtime_ns for path in (folder / "data").iterdir()}
-    prepare(config(), folder, 1, progress=False)
-    assert {path: path.stat().st_mtime_ns for path in (folder / "data").iterdir()} == before
-
-
 def test_load_dataset_reads_the_folder(folder, tmp_path):
     loaded = datasets.load_dataset("parquet", data_dir=str(folder), cache_dir=str(tmp_path))
     assert {split: loaded[split].to_list() for split in loaded} == rows_of(folder)
@@ -158,14 +145,6 @@ def test_the_builder_makes_what_the_command_makes(folder, tmp_path):
     builder = LtlRandom(**RECIPE, cache_dir=str(tmp_path))
     builder.download_and_prepare(num_proc=2)
     assert {split: builder.as_dataset(split=split).to_list() for split in SPLITS} == rows_of(folder)
-
-
-def test_a_builder_of_other_code_or_config_has_another_cache(tmp_path):
-    caches = {
-        LtlRandom(cache_dir=str(tmp_path), **changes).cache_dir
-        for changes in ({}, {"seed": 1}, {"hash": "0123456789abcdef"})
-    }
-    assert len(caches) == 3
 
 
 def test_the_card_names_command_solver_counts_lengths_and_licence(folder):
@@ -259,12 +238,6 @@ def test_what_is_drawn_does_not_depend_on_what_was_drawn_before_or_on_formulas_o
     alive = [load_spot().formula(text) for text in ("Xc", "Xb", "Xa", "c U a", "b U a", "a U b")]
     assert drawn({13: 500}) == first
     assert len(alive) == 6
-
-
-def test_quotas_add_up_to_the_rows():
-    for task in (LTL, COPY):
-        for low, high, rows in ((1, 14, 2000), (12, 14, 2000), (1, 9, 2000), (1, 14, 13), (10, 10, 2000)):
-            assert sum(quotas(task, low, high, rows).values()) == rows
 
 
 class TestLikeDeepLTL:
@@ -479,16 +452,6 @@ class TestOtherTasks:
             assert row["symbols"] == list(task.symbols(row[columns[0]])) and set(row["symbols"]) <= set("abcd")
             assert 5 <= row["length"] == task.size(row[columns[0]]) <= 12
 
-    @pytest.mark.parametrize("task", ["ltl", "copy"])
-    def test_symbols_beyond_the_letters_have_made_up_names(self, task, tmp_path):
-        prepare(config(task=task, num_symbols=30, min_size=12, rows=40), tmp_path / "many", 1, progress=False)
-        rows = all_rows(tmp_path / "many")
-        names = {name for row in rows for name in row["symbols"]}
-        assert "p27" in names and names <= {*"abcdefghijklmnopqrstuvwxyz", "p26", "p27", "p28", "p29"}
-        with TASKS[task].checker(workers=1) as checker:
-            results = checker.check([tuple(row[name] for name in TASKS[task].columns) for row in rows])
-            assert {result.verdict for result in results} == {"correct"}
-
     def test_a_task_of_one_s_own_has_data_too(self, tmp_path, monkeypatch):
         monkeypatch.setattr(sys, "path", sys.path.copy())
         (tmp_path / "reversal.py").write_text(REVERSAL)
@@ -499,13 +462,6 @@ class TestOtherTasks:
         assert "b" not in {row["question"][0] for row in rows}  # without an answer
         card = (tmp_path / "data set" / "README.md").read_text()
         assert "--task reversal.py " in card and str(tmp_path) not in card
-
-    def test_a_task_that_cannot_draw_says_why(self, tmp_path):
-        with pytest.raises(
-            DrawingError,
-            match=r"task copy cannot draw sizes 1 to 14 with 0 symbols: .*at least one symbol.*--min-symbols",
-        ):
-            prepare(config(task="copy", num_symbols=0), tmp_path / "none", 1, progress=False)
 
     def test_sizes_whose_questions_have_no_answers_end_after_some_rounds(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("hf_symbinv.datasets_scripts.progress.SLOW", 0.0)

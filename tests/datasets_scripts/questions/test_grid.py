@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from hf_symbinv.datasets_scripts.errors import TransformError, WorkFolderError
+from hf_symbinv.datasets_scripts.errors import TransformError
 from hf_symbinv.datasets_scripts.questions import sampling as drawing
 from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig, prepare
-from hf_symbinv.datasets_scripts.questions.grid import QuestionGrid, QuestionGridConfig, runs
+from hf_symbinv.datasets_scripts.questions.grid import QuestionGrid, QuestionGridConfig
 from hf_symbinv.datasets_scripts.questions.transforms import read_folder
 from hf_symbinv.tasks import TASKS
 
@@ -82,11 +82,6 @@ def test_no_renaming_makes_a_question_of_a_novel_grid_one_of_the_training_data(f
     assert "--per-cell 4 --novel strings\n" in card and str(trained_on) not in card
 
 
-def test_a_grid_without_other_training_questions_is_another_data_set(folder, trained_on):
-    with pytest.raises(WorkFolderError, match="holds a data set made in another way"):
-        prepare(config(novel=(str(trained_on),)), folder, 1, progress=False)
-
-
 def test_what_a_grid_should_be_novel_to_must_be_training_data_of_the_task(folder, trained_on, tmp_path):
     for novel, message in (
         (folder, "copy: has no split train, only test; name data of a training"),
@@ -97,16 +92,6 @@ def test_what_a_grid_should_be_novel_to_must_be_training_data_of_the_task(folder
         assert not (tmp_path / "grid").exists()
     with pytest.raises(TransformError, match="task ltl needs formula, witness too: is it of another task"):
         prepare(config(task="ltl", novel=(str(trained_on),)), tmp_path / "grid", 1, progress=False)
-
-
-def test_a_task_that_cannot_rename_is_refused_in_a_sentence(trained_on, tmp_path, monkeypatch):
-    def rename(self, text, mapping):
-        raise RuntimeError("not written yet")
-
-    monkeypatch.setattr(type(TASKS["copy"]), "rename", rename)
-    with pytest.raises(TransformError, match=r"task copy failed for .* \(RuntimeError: not written yet\); mend"):
-        prepare(config(novel=(str(trained_on),)), tmp_path / "grid", 1, progress=False)
-    assert not (tmp_path / "grid").exists()
 
 
 @pytest.mark.parametrize("task", ["ltl"])
@@ -150,7 +135,3 @@ def test_a_grid_of_empty_cells_is_refused(tmp_path):
         ValueError, match="no question of 3 to 3 symbols and sizes 1 to 2 with an answer turned up: all"
     ):
         prepare(config(min_symbols=3, max_size=2), tmp_path / "empty", 1, progress=False)
-
-
-def test_runs_of_sizes_are_written_as_ranges():
-    assert runs([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10" and runs([]) == ""

@@ -224,10 +224,6 @@ class TestExtended:
         assert pairs(whole["train"]) == [("Ucb", "b;{1}"), ("Xf", "1;f;{1}")]
         assert pairs(whole["test"]) == pairs(data["test"])
 
-    def test_nothing_new_is_an_error(self, data):
-        with pytest.raises(TransformError, match="extend: all its questions are in the data set already; take another"):
-            extended(data, data, LTL)
-
 
 class TestReduced:
     def test_rows_are_chosen_from_train_by_the_seed(self, data):
@@ -245,16 +241,6 @@ class TestSupplemented:
         assert pairs(whole["train"])[1:] == [("Xb", "1;b;{1}"), ("!b", "!b;{1}"), ("X1", "{1}")]
         assert whole["train"]["symbols"][1:] == [["b"], ["b"], []]
         assert pairs(whole["test"]) == pairs(data["test"])
-
-    def test_a_name_is_chosen_that_makes_a_new_question(self):
-        data = of(LTL, train=[("Ucb", "b;{1}"), ("Xb", "1;b;{1}")])
-        assert pairs(supplemented(data, of(LTL, train=[("Xf", "1;f;{1}")]), LTL)["train"])[2:] == [("Xc", "1;c;{1}")]
-
-    def test_nothing_to_add_is_an_error(self, data):
-        with pytest.raises(
-            TransformError, match="supplement: it has no row with 0 or 1 symbols that is not in the data"
-        ):
-            supplemented(data, data, LTL)
 
 
 class TestFiltered:
@@ -281,16 +267,6 @@ def test_folders_are_changed_as_data_sets_are(folder, data, tmp_path):
     before = (tmp_path / "made" / "README.md").stat().st_mtime_ns
     transform(folder, tmp_path / "made", None, options)
     assert (tmp_path / "made" / "README.md").stat().st_mtime_ns == before
-
-
-def test_a_folder_is_supplemented_from_another(folder, tmp_path):
-    config = RandomQuestionsConfig(name="test", num_symbols=1, max_size=12, rows=50, seed=3)
-    prepare(config, tmp_path / "few symbols", 1, progress=False)
-    transform(folder, tmp_path / "made", LTL, {"supplement": tmp_path / "few symbols"})
-    made, before = read_folder(tmp_path / "made"), read_folder(folder)
-    added = made["train"].to_list()[160:]
-    assert added and all(len(row["symbols"]) <= 1 for row in added)
-    assert not {row["formula"] for row in added} & {text for rows in before.values() for text in rows["formula"]}
 
 
 def test_a_folder_without_data_or_of_another_task_is_refused(folder, data, tmp_path):

@@ -1,11 +1,9 @@
 """The two-line text format of earlier releases becomes data sets, from a file, a folder or the Hub."""
 
 import datasets
-import pytest
 
 from hf_symbinv.datasets_scripts.command import main
 from hf_symbinv.datasets_scripts.questions.transforms import read_folder
-from hf_symbinv.datasets_scripts.questions.two_line_texts import TextsError, local_path
 
 
 def test_the_command_converts_text(tmp_path, capsys):
@@ -59,23 +57,3 @@ def test_a_folder_without_a_split_is_refused(tmp_path, capsys):
     assert main([f"--output={tmp_path / 'made'}", f"--from-text={tmp_path}"]) == 2
     assert "has no val.txt; a folder of texts has train.txt, val.txt and test.txt" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
-
-
-def test_a_split_whose_questions_are_all_in_another_is_refused(tmp_path, capsys):
-    source = tmp_path / "ltl-35"
-    source.mkdir()
-    for name, numbers in (("train", range(10)), ("val", range(5)), ("test", range(9, 12))):
-        (source / f"{name}.txt").write_text("".join(f"{'X' * number}a\n{'1;' * number}{{a}}\n" for number in numbers))
-    assert main([f"--output={tmp_path / 'made'}", f"--from-text={source}"]) == 2
-    assert "error: validation: no question is left for it; give more, each in one split" in capsys.readouterr().err
-    assert not (tmp_path / "made").exists()
-
-
-def test_names_of_nothing_are_refused_with_what_they_may_be(monkeypatch):
-    with pytest.raises(TextsError, match="nowhere: no such file or folder; on the Hub a folder is called OWNER/NAME"):
-        local_path("nowhere")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(
-        TextsError, match="someone/data/ltl: no such file or folder, and from the Hub it cannot be loaded"
-    ):
-        local_path("someone/data/ltl")

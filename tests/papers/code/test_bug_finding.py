@@ -5,12 +5,10 @@ import random
 import pytest
 from transformers import AutoTokenizer
 
-from hf_symbinv.datasets_scripts.errors import WorkFolderError
 from papers.code.bug_finding import (
     BugFindingConfig,
     CodeError,
     load_bugs,
-    main,
     prepare,
     python_files,
     spans,
@@ -102,35 +100,11 @@ def test_a_data_set_is_a_function_of_its_options(made, tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "other" / "data").iterdir()} != before
 
 
-def test_a_folder_keeps_its_data_set(made):
-    config, folder, _ = made
-    assert prepare(config, folder) == f"{folder}: is there already"
-    with pytest.raises(WorkFolderError, match="holds a data set made in another way"):
-        prepare(BugFindingConfig(config.source, config.bug, vocab_size=301), folder)
-
-
 def test_of_a_folder_files_of_python_are_read_and_of_a_file_all_documents(source, tmp_path):
     assert "notes.txt" not in dict(python_files(str(source))) and len(dict(python_files(str(source)))) == 64
     marked = tmp_path / "code.txt"
     marked.write_text("\x01a.py\nx = 1\n\x01b\ny = 2\n", encoding="utf-8")
     assert dict(python_files(str(marked))) == {"a.py": "x = 1\n", "b": "y = 2\n"}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bug": "typo"}, "bug='typo': unknown; use one of misuse, exchange"),
-        ({"min_variables": 1}, "min_variables=1: a bug needs at least 2"),
-        ({"max_tokens": 1}, "max_tokens=1: must be at least 2"),
-        ({"vocab_size": 259}, "vocab_size=259: 256 bytes and special tokens need at least 260"),
-        ({"share": 0.0}, "share=0.0: must be above 0 and at most 1"),
-        ({"share": 1.5}, "share=1.5: must be above 0 and at most 1"),
-    ],
-)
-def test_values_out_of_range_are_refused(options, message):
-    with pytest.raises(CodeError) as refused:
-        BugFindingConfig(**options)
-    assert str(refused.value) == message
 
 
 def test_a_source_with_too_few_functions_leaves_no_trace(source, tmp_path):
@@ -142,24 +116,3 @@ def test_a_source_with_too_few_functions_leaves_no_trace(source, tmp_path):
     ):
         prepare(BugFindingConfig(source=str(source), max_tokens=9), tmp_path / "made")
     assert not (tmp_path / "made").exists()
-
-
-def test_the_command_makes_what_the_function_makes(made, tmp_path, capsys):
-    config, folder, said = made
-    options = [
-        "--source",
-        config.source,
-        "--bug",
-        config.bug,
-        "--vocab-size",
-        "300",
-        "--output",
-        str(tmp_path / "made"),
-    ]
-    assert main(options) == 0
-    assert capsys.readouterr().out.strip() == said.replace(str(folder), str(tmp_path / "made"))
-
-
-def test_the_command_says_what_it_refuses(tmp_path, capsys):
-    assert main(["--bug", "typo", "--output", str(tmp_path / "made")]) == 2
-    assert capsys.readouterr().err == "error: bug='typo': unknown; use one of misuse, exchange\n"

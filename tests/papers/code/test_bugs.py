@@ -98,10 +98,3 @@ def exchanges(text: str, first: str, second: str) -> set[str]:
 def test_arguments_whose_order_means_nothing_are_left_alone():
     function = read("def f(a, b): return max(a, b), g(a, a), h(1, a), k(a, (b, 1), *a, b)")
     assert [[function.text[slice(*place)] for place in pair] for pair in exchangeable(function)] == [["a", "(b, 1)"]]
-
-
-def test_places_of_symbols_are_those_of_the_file(functions):
-    for one in functions[:50]:
-        lines = (LIBRARY / one.file).read_text(encoding="utf-8").split("\n")
-        for symbol in misused(one, None)["symbols"]:
-            assert lines[symbol["line"] - 1][symbol["column"] - 1 :].startswith(symbol["name"].rsplit("_2", 1)[0])

@@ -1,8 +1,5 @@
 """Suspicions of a model: the most probable bug that can be one, in any batch and under any names."""
 
-import json
-import random
-
 import pytest
 import torch
 
@@ -10,7 +7,6 @@ from hf_symbinv.errors import UserError
 from papers.code.finding import Calibration, Finder
 from papers.code.functions import read_functions
 from papers.code.reading import PLACE, REMEDY
-from papers.code.renaming import rename
 
 
 @pytest.fixture
@@ -59,20 +55,6 @@ def test_a_function_with_more_variables_than_rows_has_none(model, readers, funct
         assert (found is None) == (count > finder.most_variables)
 
 
-def test_no_function_is_no_work(finder):
-    assert finder.suspicions([]) == []
-
-
-def test_names_change_no_bit(finder, functions):
-    draw = random.Random(0)
-    for function in functions:
-        [before] = finder.suspicions([function])
-        for _ in range(10):
-            names = draw.sample(["aa", "bb", "cc", "dd", "ee", "ff", "gg"], len(function.variables))
-            text = rename(function, dict(zip(function.variables, names, strict=True)))
-            assert finder.suspicions(read_functions(text)[0]) == [before]
-
-
 def test_a_finder_comes_back_from_its_folder(finder, functions, tmp_path):
     made = Finder(finder.model, finder.reader, Calibration(0.25, 9, 10, 20, 40))
     made.save_pretrained(tmp_path)
@@ -90,11 +72,6 @@ def test_a_finder_is_saved_completely_or_not_at_all(finder, tmp_path, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         finder.save_pretrained(tmp_path / "finder")
     assert not any(tmp_path.iterdir())
-
-
-def test_a_folder_without_a_finder_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"has no finder\.json"):
-        Finder.from_pretrained(tmp_path)
 
 
 def test_the_threshold_is_the_lowest_that_is_right_often_enough(finder, rows, monkeypatch):
@@ -118,15 +95,6 @@ def test_rows_are_measured_as_files_are_read(finder, rows):
     measured = finder.measured(rows).test
     assert measured["bugs that are found"][1] == measured["functions without a bug that are suspected"][1] == 3
     assert finder.measured([]).test == {}
-
-
-def test_the_calibration_says_its_interval():
-    assert Calibration(0.5, 9, 10, 20, 40).precision() == "90.0% (59.6% to 98.2%) of 10"
-
-
-def test_the_file_says_what_the_model_sees(finder, tmp_path):
-    finder.save_pretrained(tmp_path)
-    assert json.loads((tmp_path / "finder.json").read_text()) == {"names": "hidden", "calibration": None, "test": {}}
 
 
 @pytest.mark.parametrize(

@@ -159,17 +159,6 @@ def test_the_text_is_the_same_function_and_reads_as_itself(source, _):
         assert ast.dump(ast.parse(function.text).body[0]) == ast.dump(node)
 
 
-@pytest.mark.parametrize(("source", "_"), CONSTRUCTS.values(), ids=CONSTRUCTS)
-def test_positions_lead_back_to_the_file(source, _):
-    source = textwrap.dedent(source)
-    function, lines = read(source), source.lstrip("\ufeff").replace("\r\n", "\n").split("\n")
-    for piece in function.pieces():
-        if piece.variable is not None:
-            name = function.variables[piece.variable]
-            written = name if name in source else name.rsplit("_", 1)[0]
-            assert lines[piece.line - 1].startswith(written, piece.column - 1)
-
-
 def test_variables_of_two_scopes_with_one_name_are_two_symbols_with_two_names():
     function = read("def f(x, x_2): return [x for x in x], x_2, lambda x: x")
     assert function.variables == ("x", "x_2", "x_3", "x_4")

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from papers.code.functions import read_functions
-from papers.code.row_names import at_random, minified, names_in, renamed
+from papers.code.row_names import at_random, minified, names_in
 
 POOL = ["alpha", "beta", "gamma", "delta", "append", "result", "x"]
 
@@ -45,8 +45,3 @@ def test_minified_names_are_letters_in_the_order_of_appearance(rows):
 def test_names_of_few_rows_are_left_out(rows):
     assert "self" not in names_in(rows, least=3)
     assert names_in(rows, least=2) == sorted({one["name"] for row in rows for one in row["symbols"]})
-
-
-def test_a_name_that_moves_the_text_moves_what_stands_behind_it(rows):
-    new = renamed(rows[0], {"items": "a_long_name", "rate": "r", "result": "s", "item": "i"})
-    assert "for i in a_long_name:" in new["text"]

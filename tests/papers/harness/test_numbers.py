@@ -22,14 +22,6 @@ def test_a_mean_has_the_normal_interval():
     assert number.high - number.value == pytest.approx(100 * 1.96 * math.sqrt(0.25 * 100 / 99 / 100), rel=1e-3)
 
 
-def test_equal_values_have_no_width():
-    assert Number.mean([1.0, 1.0, 1.0]) == Number(100.0, 100.0, 100.0, 3)
-
-
-def test_a_single_value_has_no_interval():
-    assert Number.mean([0.5]) == Number(50.0)
-
-
 def test_a_perplexity_is_the_geometric_mean_with_its_interval():
     number = Number.perplexity([1.0, 2.0, 3.0])
     side = 1.959964 / 3**0.5

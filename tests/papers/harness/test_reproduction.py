@@ -16,7 +16,7 @@ from papers.harness.measurements import Costs, Effort, HeatMap, Renamings
 from papers.harness.measures import HEAT_MAP, TRIED, Covariance, Share, Spread
 from papers.harness.rendering import Made, Reproduction
 from papers.harness.reproduction import measured, reproduce
-from papers.harness.searching import RATES, finalists, next_trials
+from papers.harness.searching import finalists, next_trials
 from papers.harness.tables import Row, Table, Training
 from papers.harness.workspace import Workspace
 from papers.streams.tables import TABLES
@@ -154,15 +154,6 @@ class TestHeatMaps:
             "| after | 50.0 (9.5 - 90.5) | "
         )
 
-    def test_ablations_of_random_embeddings_are_drawn_for_each_task(self, place):
-        for row in TABLES["ite-ablation"].rows:
-            box = place.scale.box(row.training.task)
-            store_heat_map(place, row.training, heat_map(box, (9, 10), (5, 10), (1, 10)))
-        result = reproduce(place, find("ite-ablation"))
-        assert not result.missing and len(lines_of(result)) == 2 + 6
-        names = {path.name for path in (place.folder / "tables").glob("*.png")}
-        assert names == {"ite-ablation-ltl.png", "ite-ablation-prop.png"}
-
     def test_a_region_without_samples_has_no_number(self, place):
         store(place, Training("prop"), HeatMap(), heat_map(BOX, (9, 10), (5, 10), (0, 0)))
         numbers = reproduce(place, find("sit-2")).rows[0].numbers
@@ -276,13 +267,6 @@ class TestSearch:
             self.tried(place, trial, correct)
         assert next_trials(place, row, 0) == [self.HIGHER, replace(other[0], learning_rate=0.0005)]
 
-    def test_a_search_ends_with_the_last_rate_that_there_is(self, place):
-        highest = replace(self.TRIALS[0], learning_rate=max(RATES))
-        row = replace(self.ROW, search=(replace(highest, learning_rate=RATES[-2]), highest))
-        for trial, correct in zip(row.search, (90, 120), strict=True):
-            self.tried(place, trial, correct)
-        assert next_trials(place, row, 0) == []
-
     def log(self, place):
         reproduce(place, self.TABLE)
         return json.loads((place.folder / SEARCH).read_text())
@@ -308,11 +292,6 @@ class TestSearch:
         assert {(one["optim"], one["lr_scheduler_type"]) for one in trained} == {("muon", "linear")}
         assert {one["max_steps"] for one in trained} == {5200, 52000}
         assert scale.recipe(TABLES["sit-1"].rows[0].training, 0).trainer["lr_scheduler_type"] == "cosine"
-
-    def test_each_kind_of_model_gets_as_many_trials_and_random_embeddings_more(self):
-        for name in ("sit-tuned", "sit-tuned-prop"):
-            trials = {row.labels[1:]: len(row.search) for row in TABLES[name].rows}
-            assert trials.pop(("renamed", "random embedding")) == 16 and set(trials.values()) == {8}
 
 
 class TestCopying:
@@ -360,12 +339,6 @@ class TestCovariance:
     def test_a_model_whose_renamings_were_not_measured_is_missing(self, place):
         store(place, self.TRAINING, Renamings("normal"), {"by_symbols": {"3": [1.0, 1.0]}})
         assert "propositional logic / streams" in reproduce(place, find("ite-3")).missing
-
-    def test_cells_of_several_seeds_are_counted_together_for_their_spread(self, place):
-        for seed, counts in enumerate([[(9, 10), (1, 10), (0, 0)], [(5, 10), (3, 10), (0, 0)]]):
-            store(place, Training("prop"), HeatMap(), heat_map(BOX, *counts), seed)
-        number = measured(place, Training("prop"), (0, 1), Spread())
-        assert number.value == pytest.approx(stdev([70, 20])) and number.low is None
 
     def test_samples_stand_at_the_numbers_where_a_column_has_different_ones(self, place):
         for symbols, row in ((2, "full vocabulary"), (3, "streams")):

@@ -3,13 +3,10 @@
 import pytest
 from transformers import AutoTokenizer
 
-from hf_symbinv.datasets_scripts.errors import WorkFolderError
-from papers.harness.corpora import CorpusError
 from papers.harness.subwords import (
     END,
     SubwordConfig,
     load_blocks,
-    main,
     prepare,
     split_documents,
 )
@@ -58,51 +55,3 @@ def test_bytes_that_are_no_text_become_the_replacement_character(tmp_path):
     texts = [text for found in split_documents(SubwordConfig(source=str(tmp_path / "bytes.txt"))).values()
              for text in found]  # fmt: skip
     assert "ab\N{REPLACEMENT CHARACTER}cd" in "".join(texts)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"vocab_size": 256}, "vocab_size=256: a byte-level BPE has 256 bytes and <|endoftext|>; give at least 257"),
-        ({"length": 1}, "length=1: a block has at least 2 tokens"),
-    ],
-)
-def test_values_out_of_range_are_refused(options, message):
-    with pytest.raises(CorpusError) as refused:
-        SubwordConfig(**options)
-    assert str(refused.value) == message
-
-
-def test_a_corpus_that_is_too_short_leaves_no_trace_and_says_so(tmp_path):
-    source = tmp_path / "short.txt"
-    source.write_text("too short", encoding="utf-8")
-    with pytest.raises(CorpusError, match="leave no block of 64 for train; give more or longer documents"):
-        prepare(SubwordConfig(source=str(source), length=64), tmp_path / "blocks")
-    assert not (tmp_path / "blocks").exists()
-
-
-def test_a_folder_keeps_its_corpus(corpus, tmp_path):
-    config = SubwordConfig(source=str(corpus), vocab_size=300, length=16)
-    prepare(config, tmp_path / "blocks")
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "blocks").rglob("*.parquet")}
-    prepare(config, tmp_path / "blocks")
-    assert {path: path.stat().st_mtime_ns for path in before} == before
-    with pytest.raises(WorkFolderError, match="holds a data set made in another way"):
-        prepare(SubwordConfig(source=str(corpus), vocab_size=301, length=16), tmp_path / "blocks")
-
-
-def test_the_command_makes_what_the_function_makes(corpus, tmp_path, capsys):
-    options = ["--source", str(corpus), "--vocab-size", "300", "--length", "16", "--output"]
-    assert main([*options, str(tmp_path / "made")]) == 0
-    prepare(SubwordConfig(source=str(corpus), vocab_size=300, length=16), tmp_path / "blocks")
-    made, blocks = load_blocks(tmp_path / "made"), load_blocks(tmp_path / "blocks")
-    assert {split: rows["input_ids"][:] for split, rows in made.items()} == {
-        split: rows["input_ids"][:] for split, rows in blocks.items()
-    }
-    assert capsys.readouterr().out.startswith(f"{tmp_path / 'made'}: {len(made['train']):,} train, ")
-
-
-def test_the_command_says_what_it_refuses(corpus, tmp_path, capsys):
-    assert main(["--source", str(corpus), "--vocab-size", "256", "--output", str(tmp_path / "blocks")]) == 2
-    assert capsys.readouterr().err.startswith("error: vocab_size=256: a byte-level BPE has 256 bytes")
-    assert not (tmp_path / "blocks").exists()

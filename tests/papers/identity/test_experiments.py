@@ -12,14 +12,12 @@ from torch.nn.functional import cross_entropy
 
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
-from papers.harness.scales import SCALES
 from papers.identity import theory as theory
 from papers.identity.baselines import BaselineConfig, TemplateBaseline
 from papers.identity.experiments import (
     BASELINES,
     EXPERIMENTS,
     PARAMETRISATIONS,
-    ErrorAfter,
     attempts,
     scale_logits,
     template_model,
@@ -110,15 +108,6 @@ class TestCopying:
         assert starts[256, False] < 0.3 < starts[16, False]
         assert starts[256, True] > 0.5
 
-    def test_attention_without_identity_is_a_product_of_three_matrices(self):
-        torch.manual_seed(0)
-        model = theory.CopyingAttention(9, 5, identity=True)
-        with torch.no_grad():
-            model.identity.fill_(0.3)
-        table, inner = model.embedding, model.output.T @ model.value + 0.3 * torch.eye(5)
-        ids = torch.tensor([3, 7])
-        assert torch.allclose(model(ids), (table @ inner @ table[ids].T).T, atol=1e-6)
-
 
 class TestModels:
     def test_scaled_logits_do_not_grow_with_the_width(self):
@@ -163,12 +152,6 @@ class TestModels:
             other[:, place] = (ids[:, place] + 1) % 12
             assert not torch.allclose(model(input_ids=other).logits, model(input_ids=ids).logits, atol=0.01)
 
-    def test_positions_of_an_mlp_share_no_weights(self):
-        model = TemplateBaseline(BaselineConfig("mlp", vocab_size=12, length=4, width=16))
-        model(input_ids=torch.tensor([[3, 5, 5, 1]]), labels=torch.ones(1)).loss.backward()
-        taught = model.reader.first.weight.grad.any(1).nonzero()[:, 0]
-        assert taught.tolist() == [3, 12 + 5, 24 + 5, 36 + 1]
-
     def test_every_row_has_as_many_attempts(self):
         tried = {label: attempts(label) for label in (*PARAMETRISATIONS, *BASELINES)}
         assert {len(set(found)) for found in tried.values()} == {4}
@@ -176,21 +159,6 @@ class TestModels:
 
 
 class TestTables:
-    @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
-    def test_rows_are_distinct_and_the_papers_numbers_are_of_the_tables_measures(self, experiment):
-        for name in ("labels", "name"):
-            assert len({getattr(row, name) for row in experiment.rows}) == len(experiment.rows)
-        assert all(re.fullmatch(r"[\w.=+-]+", row.name) for row in experiment.rows)
-        assert all(len(row.labels) == len(experiment.heads) for row in experiment.rows)
-        assert all(set(row.paper) <= set(experiment.measures) for row in experiment.rows)
-
-    @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
-    @pytest.mark.parametrize("scale", SCALES)
-    def test_every_scale_says_what_it_is(self, experiment, scale):
-        sizes = experiment.sizes(scale)
-        assert sizes["about"].endswith(".")
-        assert set(map(ErrorAfter, sizes.get("rows", ()))) <= set(experiment.measures)
-
     def test_the_diversity_that_tables_state_is_that_of_their_tasks(self):
         for experiment in EXPERIMENTS:
             if experiment.name in ("identity-templates", "identity-symbols"):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.datasets_scripts.errors import WorkFolderError
 from papers.harness.corpora import CorpusError, documents
 from papers.lexinvariant import characters as language
 from papers.lexinvariant.characters import (
@@ -19,7 +18,6 @@ from papers.lexinvariant.characters import (
     encode,
     load_windows,
     main,
-    prepare,
     split_documents,
     windows,
 )
@@ -68,11 +66,6 @@ class TestSources:
             (tmp_path / name).write_text(f"of {name}\r\n")
         assert list(documents(str(tmp_path))) == [("a/c.txt", "of a/c.txt\n"), ("b.py", "of b.py\n")]
 
-    def test_the_standard_library_is_there_in_plain_characters(self):
-        found = dict(zip(range(20), documents("python"), strict=False))
-        assert len(found) == 20
-        assert all(set(text) <= set(ALPHABETS["printable"]) and name.endswith(".py") for name, text in found.values())
-
     def test_what_is_nowhere_is_refused(self):
         with pytest.raises(CorpusError, match=r"no/such/file: no such file or folder; on the Hub a data set is called"):
             list(documents("no/such/file"))
@@ -114,19 +107,6 @@ class TestAlphabets:
             encode(["abé"], "abc")
         with pytest.raises(CorpusError, match="texts of different lengths"):
             encode(["ab", "a"], "abc")
-
-    @pytest.mark.parametrize(
-        ("fields", "message"),
-        [
-            ({"alphabet": "greek"}, "alphabet='greek': unknown; use one of printable, letters"),
-            ({"replacement": "é"}, "replacement='é': must be one character of the printable alphabet"),
-            ({"length": 1}, "length=1: a window has at least 2 characters"),
-            ({"max_characters": 79}, "max_characters=79: ask for at least 10 windows of length=8"),
-        ],
-    )
-    def test_values_out_of_range_are_refused(self, fields, message):
-        with pytest.raises(CorpusError, match=message):
-            config("python", **fields)
 
 
 class TestWindows:
@@ -178,16 +158,6 @@ class TestFolder:
         )
         card = (folder / "README.md").read_text()
         assert "# Characters of corpus.txt" in card and "--source corpus.txt" in card and str(tmp_path) not in card
-
-    def test_a_corpus_that_cannot_be_cut_leaves_no_folder(self, tmp_path, capsys):
-        assert main(["--source", "no/such/file", "--output", str(tmp_path / "windows")]) == 2
-        assert capsys.readouterr().err.startswith("error: no/such/file: no such file or folder")
-        assert not (tmp_path / "windows").exists()
-
-    def test_a_folder_keeps_the_corpus_that_it_has(self, corpus, tmp_path):
-        prepare(config(corpus), tmp_path / "windows")
-        with pytest.raises(WorkFolderError, match="holds a data set made in another way"):
-            prepare(config(corpus, seed=1), tmp_path / "windows")
 
 
 class TestMarkovLanguage:

@@ -13,12 +13,9 @@ from transformers import set_seed
 from hf_symbinv import SymbolInvariantForCausalLM
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
-from papers.catalogue import find, load_scale
-from papers.harness.experiments import Job, MissingDataError, Setting
+from papers.harness.experiments import Job, MissingDataError
 from papers.harness.numbers import Number
-from papers.harness.reproduction import reproduce
-from papers.harness.scales import GPU, SCALES, ScaleError
-from papers.harness.workspace import Workspace
+from papers.harness.scales import GPU, SCALES
 from papers.lexinvariant.characters import ALPHABETS, encode, symbol_ids
 from papers.lexinvariant.experiments import (
     EXPERIMENTS,
@@ -40,10 +37,8 @@ from papers.lexinvariant.models import (
     solved,
     texts_of,
 )
-from papers.lexinvariant.plots import draw_text, moving_average
+from papers.lexinvariant.plots import moving_average
 from papers.lexinvariant.probe import (
-    CipherProbe,
-    CipherProbeConfig,
     deciphered,
     key_matrix,
     own_states,
@@ -71,16 +66,6 @@ def job(tmp_path) -> Job:
 
 
 class TestTables:
-    def test_labels_are_distinct_and_the_papers_numbers_are_of_measures(self):
-        assert [experiment.name for experiment in EXPERIMENTS] == [
-            "lexinv-markov", "lexinv-streams", "lexinv-text", "lexinv-cipher", "lexinv-streams-keys", "lexinv-symbols",
-        ]  # fmt: skip
-        for experiment in EXPERIMENTS:
-            assert len({row.labels for row in experiment.rows}) == len(experiment.rows)
-            assert len({row.name for row in experiment.rows}) == len(experiment.rows)
-            for row in experiment.rows:
-                assert len(row.labels) == len(experiment.heads) and set(row.paper) <= set(experiment.measures)
-
     @pytest.mark.parametrize("scale", [*SCALES, GPU])
     def test_every_row_has_a_model_and_a_sentence_at_every_scale(self, scale):
         for experiment in EXPERIMENTS:
@@ -94,24 +79,6 @@ class TestTables:
                 if row.values["model"] in KINDS:
                     language = sizes["languages"][row.values.get("corpus", "markov")]
                     assert configuration(row.values["model"], 6, language).kind == "decoder-only"
-
-    def test_a_gpu_makes_what_the_paper_claims_of_text_and_nothing_else(self):
-        rows = {experiment.name: experiment.rows_of(GPU) for experiment in EXPERIMENTS if GPU in experiment.scales()}
-        of_text = [row for name in ("lexinv-text", "lexinv-symbols") for row in rows[name]]
-        assert {row.values["model"] for row in of_text} == {"learned", "gaussian"}
-        assert [row.values["corpus"] for row in rows["lexinv-cipher"]] == ["code", "prose"]
-        with torch.device("meta"):
-            language = EXPERIMENTS[2].sizes(GPU)["languages"]["prose"]
-            model = SymbolInvariantForCausalLM(configuration("gaussian", 96, language))
-        assert round(model.num_parameters() / 1e6) == 25
-
-    def test_a_scale_that_a_table_lacks_is_refused_with_those_that_it_has(self, tmp_path, capsys):
-        for name in ("lexinv-markov", "sit-1"):
-            with pytest.raises(SystemExit, match="2"):
-                papers([name, "--scale", GPU, "--output", str(tmp_path)])
-            assert f"table '{name}': has no scale gpu; use one of smoke, cpu, paper" in capsys.readouterr().err
-        with pytest.raises(ScaleError, match="table='sit-1': has no scale gpu; use one of smoke, cpu, paper"):
-            reproduce(Workspace(tmp_path, load_scale(GPU)), find("sit-1"))
 
     def test_the_model_of_the_papers_size_has_the_papers_parameters(self):
         language = EXPERIMENTS[2].sizes("paper")["languages"]["code"]
@@ -182,12 +149,6 @@ class TestLexinvariance:
         )
         assert eight < one
 
-    def test_a_probability_is_a_share_of_all_that_can_follow(self):
-        texts = np.array([[first, second] for first in range(6) for second in range(6)])
-        losses = losses_by_place(make_model("learned"), "learned", texts, batch_size=36, seed=0)
-        assert np.exp(-losses[::6, 0]).sum() < 1 and np.exp(-losses[:6, 1]).sum() < 1
-        assert np.exp(-losses[::6, 0]).sum() > 0.3  # base tokens have the rest
-
 
 class TestStreams:
     @pytest.mark.parametrize("kind", ["canonical", "streams"])
@@ -251,26 +212,6 @@ class TestMeasures:
         assert 15 < late < early < 96
 
 
-class TestPictures:
-    def test_what_is_there_is_drawn_also_without_the_model_to_compare_with(self, tmp_path):
-        rows = [
-            (Setting(labels, {}), {"curve": {"losses": [2.0, 1.5, 1.2]}})
-            for labels in (("code", MODELS["gaussian"]), ("prose", MODELS["gaussian"]), ("prose", MODELS["learned"]))
-        ]
-        draw_text(rows, tmp_path)
-        assert (tmp_path / "lexinv-text.png").stat().st_size > 5000
-        shown = (tmp_path / "lexinv-text.svg").read_text()
-        assert all(shown.count(f"<!-- {MODELS[kind]} -->") == 1 for kind in ("gaussian", "learned"))
-        assert "<!-- code (strong), prose (faint) -->" in shown
-
-    def test_one_corpus_is_neither_strong_nor_faint_and_a_wide_range_has_powers_of_ten(self, tmp_path):
-        losses = {"gaussian": [9.0, 8.5, 8.0], "learned": [4.0, 3.5, 3.0]}
-        rows = [(Setting(("code", MODELS[kind]), {}), {"curve": {"losses": losses[kind]}}) for kind in losses]
-        draw_text(rows, tmp_path)
-        shown = (tmp_path / "lexinv-text.svg").read_text()
-        assert "(strong)" not in shown and "{10^{3}}" in shown
-
-
 class TestKeys:
     def test_votes_are_of_the_majority_and_only_for_what_was_seen(self):
         key = np.array([2, 0, 1, 3])  # a is written as c, b as a, c as b
@@ -284,13 +225,6 @@ class TestKeys:
     def test_of_equally_many_votes_the_first_letter_wins(self):
         key = np.array([0, 1])
         assert precisions(np.array([[1, 0]]), np.array([[1, 1]]), key, key) == [0.0]
-
-    def test_all_texts_together_know_more_of_the_key_than_each(self):
-        key = np.array([1, 2, 0])
-        plain = np.array([[0, 0], [1, 1], [2, 2], [2, 2], [2, 2]])
-        named = np.array([[0, 0], [1, 1], [2, 2], [1, 1], [2, 2]])
-        assert precisions(named, key[plain], key, np.arange(3)) == [1.0, 1.0, 1.0, 0.0, 1.0]
-        assert whole_key(named, key[plain], key, np.arange(3)) == 3
 
     def test_a_matrix_has_the_mean_over_texts_of_the_softmax_of_their_mean_logits(self):
         probabilities = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.2, 0.8], [0.6, 0.4]]])
@@ -324,10 +258,6 @@ class TestKeys:
         found = deciphered(probe, "learned", texts.test, batch_size=10, seed=0)
         assert found.shape == (20, 64, 6) and np.allclose(found.sum(-1), 1, atol=1e-5)
         assert (found.argmax(-1) == texts.test).mean() > 0.9
-
-    def test_a_probe_without_a_model_says_so(self):
-        with pytest.raises(ValueError, match="a probe reads the hidden states of a language model; give it one"):
-            CipherProbe(CipherProbeConfig())(input_ids=torch.zeros(1, 3, dtype=torch.long))
 
 
 class TestPuzzles:

@@ -63,14 +63,6 @@ def test_texts_that_are_renamed_get_renamed_predictions():
     np.testing.assert_allclose(ORACLE.losses(key[text]), ORACLE.losses(text), rtol=1e-9)
 
 
-def test_predictions_and_posteriors_are_distributions_from_the_first_symbol_on():
-    text = LANGUAGE.sample(5, 12, seed=0)
-    for found in (ORACLE.predictions(text), ORACLE.posterior(text), ORACLE.deciphered(text)):
-        np.testing.assert_allclose(found.sum(-1), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(ORACLE.posterior(text)[:, 0], 1 / 720, rtol=1e-12)
-    np.testing.assert_allclose(ORACLE.predictions(text)[:, 0], 1 / 6, rtol=1e-12)
-
-
 def test_with_enough_context_it_predicts_as_well_as_the_language_itself():
     text = LANGUAGE.sample(100, 100, seed=1)
     gap = (ORACLE.losses(text) - true_losses(LANGUAGE, text)).mean(0)
@@ -85,11 +77,6 @@ def test_a_text_that_the_language_cannot_say_under_some_keys_leaves_these_out():
     assert Oracle(alternating).predictions(np.array([[2, 1, 2]]))[0, 2] == pytest.approx([0, 0, 1])
 
 
-def test_too_many_symbols_are_refused():
-    with pytest.raises(ValueError, match="num_symbols=8: 40,320 keys are too many to enumerate; use at most 7"):
-        Oracle(MarkovLanguage.random(8, seed=0))
-
-
 @given(texts)
 @settings(max_examples=40)
 def test_counting_predicts_from_how_often_each_symbol_was_there(text):
@@ -97,10 +84,3 @@ def test_counting_predicts_from_how_often_each_symbol_was_there(text):
     for place, symbol in enumerate(text):
         expected = (text[:place].count(symbol) + 0.5) / (place + 1.5)
         assert found[place] == pytest.approx(-math.log(expected))
-
-
-def test_on_symbols_of_which_no_one_tells_of_the_next_counting_comes_to_know_how_frequent_they_are():
-    frequent = np.array([0.7, 0.2, 0.1])
-    text = np.random.default_rng(0).choice(3, p=frequent, size=(400, 200))
-    entropy = -(frequent * np.log(frequent)).sum()
-    assert counting_losses(text, 3, 0.5)[:, 150:].mean() == pytest.approx(entropy, abs=0.02)

@@ -5,7 +5,6 @@ import lzma
 import random
 import shutil
 
-import datasets
 import pytest
 
 from papers.renamer import llvm
@@ -110,16 +109,6 @@ class TestTables:
         with pytest.raises(BlocksError, match=message):
             list(read_blocks(path))
 
-    def test_what_is_no_source_is_refused(self, tmp_path):
-        with pytest.raises(BlocksError, match=r"missing.tsv: no blocks there; give a table \(.tsv, "):
-            list(read_blocks(tmp_path / "missing.tsv"))
-
-    def test_a_data_set_without_the_columns_is_refused(self, tmp_path):
-        (tmp_path / "data").mkdir()
-        datasets.Dataset.from_dict({"text": ["nop"]}).to_parquet(tmp_path / "data/train-00000-of-00001.parquet")
-        with pytest.raises(BlocksError, match="has no column cycles"):
-            list(read_blocks(tmp_path))
-
 
 @pytest.fixture(scope="module")
 def rows():
@@ -174,13 +163,6 @@ class TestFolders:
         assert "0.0% of the test blocks are renamings of a block in train" in card
         again = [(block.text, block.cycles) for block in read_blocks(tmp_path / "a")]
         assert sorted(again) == sorted((block.text, block.cycles) for block in read_blocks(sample_file()))
-
-    def test_a_folder_with_another_data_set_is_refused(self, tmp_path, capsys):
-        options = ["--blocks", str(sample_file()), "--output", str(tmp_path / "a")]
-        assert main(options) == main(options) == 0
-        assert "is there already" in capsys.readouterr().out
-        assert main([*options, "--seed", "1"]) == 2
-        assert "holds a data set made in another way" in capsys.readouterr().err
 
     @pytest.mark.parametrize("splitting", ["random", "disjoint"])
     def test_with_rsp_renamed_a_data_set_has_other_ids_and_no_push_or_pop(self, tmp_path, capsys, splitting):

@@ -15,7 +15,6 @@ from hf_symbinv.logic.referents import random_renaming
 from papers.renamer import derivatives, expressions
 from papers.renamer.derivatives import (
     DerivativesConfig,
-    DerivativesError,
     generate,
     load_derivatives,
     main,
@@ -72,10 +71,6 @@ class TestLabels:
                 assert sympy.simplify(difference) == 0, row["text"]
             else:
                 assert sympy.simplify(difference) != 0 and difference.subs(place).evalf(20) != 0, row["text"]
-
-    def test_half_of_every_split_is_true(self, splits):
-        for rows in splits.values():
-            assert sum(row["label"] for row in rows) == len(rows) // 2
 
     def test_the_extended_split_has_a_coefficient_that_no_other_has(self, splits):
         assert {split: len(rows) for split, rows in splits.items()} == {
@@ -216,16 +211,6 @@ class TestExpressions:
 
 
 class TestIds:
-    def test_coefficients_and_inputs_are_symbols_of_different_views(self):
-        base = len(BASE_TOKENS)
-        assert ids_of("x y z a0 a3") == [BASE_TOKENS.index("x"), base, base + 2, base + 5, base + 11]
-
-    def test_an_unknown_word_is_refused(self):
-        with pytest.raises(ExpressionError, match="'a4': no token; use =d/dx"):
-            ids_of("add x a4")
-        with pytest.raises(ExpressionError, match="'asin': no token; use =d/dx"):
-            ids_of("asin x")
-
     def test_ids_of_basic_functions_are_those_that_saved_data_have(self):
         assert ids_of("x y a3 9 tan") == [4, 26, 37, 25, 13]
         assert STANDARD.base_tokens == BASE_TOKENS == Vocabulary("all").base_tokens[: len(BASE_TOKENS)]
@@ -261,25 +246,6 @@ class TestFolders:
         for other in (["--seed", "1"], ["--functions", "all"]):
             assert main([*options, *other, "--output", str(tmp_path / "a")]) == 2
             assert "holds a data set made in another way" in capsys.readouterr().err
-
-    def test_a_data_set_with_all_functions_says_so(self, tmp_path):
-        options = ["--rows", "20", "--held-out", "4", "--max-operators", "2", "--max-tokens", "20", "--workers", "1"]
-        assert main([*options, "--functions", "all", "--output", str(tmp_path / "a")]) == 0
-        assert "--functions all --output FOLDER" in (tmp_path / "a/README.md").read_text()
-
-    @pytest.mark.parametrize(
-        ("field", "value", "message"),
-        [
-            ("rows", 1, "rows=1: must be at least 2"),
-            ("max_operators", 0, "max_operators=0: must be 1 to 15"),
-            ("max_tokens", 3, "max_tokens=3: must be at least 4"),
-            ("timeout", 0.0, "timeout=0.0: the limit must be positive seconds"),
-            ("functions", "trig", "functions='trig': unknown; use basic or all"),
-        ],
-    )
-    def test_impossible_options_are_refused(self, field, value, message):
-        with pytest.raises(DerivativesError, match=message):
-            DerivativesConfig(**{field: value})
 
     def test_without_sympy_the_message_says_what_installs_it(self, tmp_path, capsys, monkeypatch):
         monkeypatch.setattr(derivatives, "find_spec", lambda name: None)

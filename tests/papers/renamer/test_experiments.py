@@ -12,13 +12,12 @@ from transformers import AutoModelForSequenceClassification
 from hf_symbinv import SymbolInvariantWordTokenizer
 from papers.__main__ import DONE, UNFINISHED
 from papers.__main__ import main as papers
-from papers.harness.experiments import Job, Setting
+from papers.harness.experiments import Job
 from papers.harness.scales import SCALES
 from papers.renamer import expressions
 from papers.renamer.basic_blocks import assign, read_blocks, sample_file, select
 from papers.renamer.experiments import EXPERIMENTS, FIGURE_1, MODELS
 from papers.renamer.models import BLOCKS, KINDS, algebra, assembly, mape, outputs_of, sized
-from papers.renamer.plots import draw_predictions
 from papers.renamer.x86_tokens import Vocabulary
 
 TINY = {
@@ -87,11 +86,6 @@ class TestKinds:
                 assert sizes["data"]["rename_rsp"] and sizes["data"]["own_constants"]
                 assert sizes["data"]["max_tokens"] + 1 <= config.max_positions
 
-    def test_a_scale_makes_only_the_sizes_that_it_has_time_for(self):
-        [experiment] = [one for one in EXPERIMENTS if one.name == "renamer-sizes"]
-        assert {row.labels[0] for row in experiment.rows_of("cpu")} == {"Mini"}
-        assert experiment.rows_of("paper") == list(experiment.rows)
-
     def test_renamings_of_a_block_are_all_there_once_and_are_renamings(self):
         ids = ASSEMBLY.read(FIGURE_1)
         found = ASSEMBLY.all_renamings(ids)
@@ -148,14 +142,6 @@ class TestKinds:
         model, ids = tiny(ASSEMBLY, "renamer"), torch.tensor([blocks[0]])
         output = model(input_ids=ids, labels=torch.tensor([4.0]))
         assert 100 * output.loss.item() == pytest.approx(mape(output.logits.detach()[:, 0], torch.tensor([4.0])))
-
-
-def test_the_picture_shows_every_model(tmp_path):
-    rows = [(Setting((name,), {}), {"predictions": {"values": [1.0 + place, 2.0]}}) for place, name in
-            enumerate(MODELS.values())]  # fmt: skip
-    draw_predictions(rows, tmp_path)
-    text = (tmp_path / "renamer-figure2.svg").read_text()
-    assert (tmp_path / "renamer-figure2.png").stat().st_size > 5000 and "svg" in text
 
 
 def epochs_of(steps, splitting):

@@ -10,12 +10,10 @@ from hf_symbinv.training.sequences import SequenceCollator
 from papers.__main__ import DONE
 from papers.__main__ import main as papers
 from papers.catalogue import EXPERIMENTS
-from papers.harness.experiments import Setting
-from papers.shapes.columns import BY_SYMBOLS, MODELS, MORE, NEW, USUAL
+from papers.shapes.columns import MODELS, MORE, NEW, USUAL
 from papers.shapes.experiments import KINDS
 from papers.shapes.models import NAMES, OTHERS, PAD, SHAPES, rights
 from papers.shapes.pairs import pairs
-from papers.shapes.plots import draw_by_symbols
 
 TABLES = [f"shape-{shape}" for shape in KINDS]
 SIZES = {shape: EXPERIMENTS[f"shape-{shape}"].sizes("smoke") for shape in KINDS}
@@ -32,12 +30,6 @@ def canonical(ids, row):
 
 
 class TestRows:
-    @pytest.mark.parametrize("scale", ["smoke", "cpu"])
-    def test_every_table_has_a_sentence_and_four_models_at_every_scale(self, scale):
-        for name in TABLES:
-            assert EXPERIMENTS[name].sizes(scale)["about"].endswith(".")
-            assert [row.values["model"] for row in EXPERIMENTS[name].rows_of(scale)] == list(MODELS)
-
     @pytest.mark.parametrize("shape", SHAPES)
     def test_new_names_are_the_rows_as_in_training_with_every_name_replaced(self, shape):
         words = SHAPES[shape].words
@@ -101,16 +93,6 @@ class TestRights:
         model.classifier.bias.data = torch.tensor([0.0, 0.0, 0.0, 1.0])
         rows = [{"input_ids": [9, 4, 9], "labels": labels} for labels in ([3, -100, 3], [3, -100, 2], [-100, 3, -100])]
         assert rights(model, rows, SequenceCollator(PAD), batch=2) == [True, False, True]
-
-
-def test_the_picture_shows_right_answers_by_number_of_symbols(tmp_path):
-    rows = [
-        (Setting((label,), {}), {BY_SYMBOLS.heading: {"symbols": [[3, 9, 10], [8, place, 10]]}})
-        for place, label in enumerate(MODELS.values())
-    ] * 2
-    draw_by_symbols(rows, tmp_path, "shape-test")
-    assert (tmp_path / "shape-test.png").stat().st_size > 5000
-    assert "svg" in (tmp_path / "shape-test.svg").read_text()
 
 
 @pytest.mark.slow

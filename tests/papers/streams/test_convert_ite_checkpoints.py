@@ -228,26 +228,6 @@ def test_random_symbols_give_their_logits_with_the_vectors_that_were_drawn(tmp_p
     assert_same_logits(model, task, oracle, FORMULAS, ANSWERS, [PATHS[formula] for formula in FORMULAS])
 
 
-def test_a_release_for_copying_has_three_base_tokens(tmp_path):
-    content = config(consts=[], trace_ops=[], ltl_ops=[], tree_pos_enc=False, enc_pe="rope")
-    tokens = [*SPECIAL, *SYMBOLS]
-    state = state_dict(len(tokens))
-    model, task = read_release(write(tmp_path / "release", content, state))
-    assert task == COPY
-    table = unit(state["merged_embedder.base_weight"].double().numpy())
-    assert_same_logits(model, task, Oracle(content, state, table, tokens), ["abca", "cb"], ["abca", "cb"], [None, None])
-
-
-def test_a_release_for_propositional_logic_has_its_rows_in_our_order(tmp_path):
-    content = config(trace_ops=[], ltl_ops=["!", "&", "|", "xor", "<->"])
-    state = state_dict(13)
-    model, task = read_release(write(tmp_path / "release", content, state))
-    # theirs: <pad> <eos> <start> a b c 0 1 ! & | xor <->; ours: <s> <pad> </s> 0 1 & | ! ^ <-> a b c
-    order = [2, 0, 1, 6, 7, 9, 10, 8, 11, 12, 3, 4, 5]
-    assert task == PROP
-    assert torch.equal(model.model.embedding.weight, state["merged_embedder.base_weight"][order])
-
-
 @pytest.mark.parametrize(
     ("task", "changes", "tokens", "question", "path"),
     [

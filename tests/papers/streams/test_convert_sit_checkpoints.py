@@ -136,18 +136,6 @@ def test_logits_are_those_of_the_release(tmp_path, task, blocks, scaling):
     assert expected[0].isinf().any() and not expected[2].isinf().any()  # a symbol that does not occur is not written
 
 
-def test_without_the_extra_streams_the_logits_are_others(tmp_path):
-    peer = transcription()
-    model, _ = read_release(write(tmp_path / "release", content(), peer))
-    model.config.extra_streams = 0
-    ids, mask, targets = batch("ltl", (2, STREAMS))
-    with torch.no_grad():
-        logits = model(ids, mask, decoder_input_ids=targets, return_id_logits=True).logits
-        expected = peer(ids, mask, targets)
-    torch.testing.assert_close(logits[1], expected[1])
-    assert (logits[0, :, :13] - expected[0, :, :13]).abs().max() > 1e-3
-
-
 @pytest.mark.parametrize(("task", "question"), [("ltl", "&UabXa"), ("prop", "^ab")])
 def test_what_the_command_writes_is_loaded_and_answers(tmp_path, capsys, task, question):
     peer = transcription(task)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from papers.streams.correlations import QUOTED, correlations, main, points
+from papers.streams.correlations import correlations, main, points
 from papers.streams.tables import TABLES
 
 RESULTS = Path(__file__).parents[3] / "papers" / "results"
@@ -27,22 +27,6 @@ def pearson(first, second):
     return sum(x * y for x, y in zip(a, b, strict=True)) / math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
 
 
-def test_the_papers_own_numbers_have_signs_of_its_correlations():
-    """Table 5 has the best of at least 3 trainings, so coefficients differ; those of features are as the text says."""
-    found = correlations(
-        points(
-            [
-                {"labels": list(row.labels), "numbers": {"edit distance": {"value": next(iter(row.paper.values()))}}}
-                for row in TABLES["ite-copy"].rows
-                if row.paper and "random" in row.labels[2]
-            ]
-        )
-    )
-    assert list(found) == list(QUOTED)
-    assert found["f_fn"][0] < 0 and found["AC"][0] < 0 and found["f_fn"][3] < 0.05 > found["AC"][3]
-    assert found["neighbors"][0] < found["hypercube"][0]
-
-
 def test_coefficients_are_pearsons_over_the_90_models_that_copy_short_strings():
     def distance(strings, enabled, model):
         return len(enabled) + 0.1 * len(model) + (strings != "copying") * 100
@@ -52,15 +36,6 @@ def test_coefficients_are_pearsons_over_the_90_models_that_copy_short_strings():
     for name, (coefficient, low, high, _) in correlations(models).items():
         expected = pearson([model[name] for model in models], [model["distance"] for model in models])
         assert coefficient == pytest.approx(expected) and low < coefficient < high
-
-
-def test_methods_of_one_width_each_are_not_told_from_widths():
-    chosen = [
-        row for row in rows(lambda *labels: len(labels[1])) if row["labels"][2].endswith((" 8", "rs, 4", "be, 6"))
-    ]
-    one_each = [row for row in chosen if not row["labels"][2].endswith(("rs, 8", "be, 8"))]
-    found = correlations(points(one_each))
-    assert [name for name, result in found.items() if result is None] == ["normal", "neighbors", "hypercube", "width"]
 
 
 def test_the_command_prints_the_page(capsys):

@@ -120,12 +120,6 @@ def test_each_question_is_asked_once_however_often_the_command_is_stopped(run, s
     assert max(Counter(json.dumps(one[2]) for one in server.asked).values()) == 1 and len(server.asked) == 4
 
 
-def test_another_model_is_asked_anew(run, server):
-    run("--rows", "1")
-    run("--rows", "1", "--model", "other")
-    assert [one[2]["model"] for one in server.asked] == ["tiny", "other"]
-
-
 def test_alpha_covariance_is_that_of_answers_to_renamed_questions(run, server):
     a_first = {"b & X a": "b; a; cycle{1}", "!b U a": "cycle{a}"}
     server.replies |= a_first
@@ -162,16 +156,6 @@ def test_what_cannot_be_asked_is_a_sentence(run, words, sentence, capsys):
         run(*words)
     said = capsys.readouterr().err
     assert exit_.value.code == 2 and sentence in said.splitlines()[-1] and "Traceback" not in said
-
-
-def test_a_server_that_does_not_know_the_model_is_a_sentence(run, server, capsys):
-    server.replies.clear()
-    with pytest.raises(SystemExit):
-        run()
-    assert (
-        "404" in (said := capsys.readouterr().err.splitlines()[-1])
-        and "check the address, the model and the key" in said
-    )
 
 
 def test_a_damaged_file_of_answers_is_named(run, tmp_path, capsys):
@@ -219,10 +203,3 @@ def test_a_model_of_transformers_is_asked_too(tiny, tmp_path, capsys, monkeypatc
     files = [tmp_path / name / ANSWERS for name in ("first", "second")]
     replies = [[json.loads(line)["reply"] for line in path.read_text().splitlines()] for path in files]
     assert replies[0] == replies[1] and any(replies[0])  # one seed for each question
-
-
-def test_a_folder_without_a_model_is_a_sentence(tmp_path, capsys):
-    folder = data(tmp_path / "rows", FORMULAS[:2], LTL.columns)
-    with pytest.raises(SystemExit):
-        main(["--task", "ltl", "--data", folder, "--model", str(tmp_path), "--output", str(tmp_path / "made")])
-    assert "no model for text" in capsys.readouterr().err.splitlines()[-1]

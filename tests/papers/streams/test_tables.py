@@ -1,7 +1,6 @@
 """The tables of the papers on streams: their rows, their scales, and two of them made at the smallest scale."""
 
 import json
-import math
 import re
 from pathlib import Path
 
@@ -27,10 +26,10 @@ from papers.harness.measurements import (
     Verdicts,
 )
 from papers.harness.measures import EditDistance
-from papers.harness.scales import SCALES, ScaleError
+from papers.harness.scales import SCALES
 from papers.harness.tables import Training
 from papers.harness.workspace import Workspace
-from papers.streams.tables import ABLATIONS, TABLES, components_of
+from papers.streams.tables import TABLES, components_of
 
 ALL = [(table.name, row) for table in TABLES.values() for row in table.rows]
 # SIT Table 6: the papers' parameter counts of some component sets.
@@ -44,18 +43,6 @@ PARAMETERS = {
 
 
 class TestTables:
-    def test_different_measures_of_a_table_have_different_heads(self):
-        for table in TABLES.values():
-            assert (
-                len({measure.heading for measure in table.measures}) == len(set(table.measures)) == len(table.measures)
-            )
-
-    def test_all_tables_that_were_promised_exist(self):
-        of_sit = [f"sit-{name}" for name in ["1", "2", "3", "4", "heatmap", "supplement", "topn", "cost"]]
-        of_sit += ["sit-scale", "sit-dp"]
-        of_ite = [f"ite-{name}" for name in ["3", "copy", "ablation"]]
-        assert list(TABLES) == [*of_sit, *of_ite, "sit-tuned", "sit-tuned-prop"]
-
     def test_trainings_are_equal_if_their_names_are(self):
         trainings = {training for _, row in ALL for training in (row.training, *row.search)}
         assert len({training.name for training in trainings}) == len(trainings)
@@ -68,21 +55,6 @@ class TestTables:
             assert {one.data for row in same for one in (row.training, *row.search)} == {data}
             assert rows["LTL", "renamed", "baseline"].training.data == "renamed"
 
-    def test_labels_of_a_table_are_distinct_and_as_many_as_its_heads(self):
-        for table in TABLES.values():
-            assert len({row.labels for row in table.rows}) == len(table.rows), table.name
-            assert all(len(row.labels) == len(table.heads) for row in table.rows), table.name
-
-    def test_numbers_of_the_papers_are_those_of_a_measure_of_the_table(self):
-        for name, row in ALL:
-            assert set(row.paper) <= set(TABLES[name].measures_of(row)), (name, row.labels)
-
-    def test_what_was_not_trained_on_more_symbols_is_not_tested_with_them_before_conversion(self):
-        shown = {row.labels[1]: [measure.heading for measure in TABLES["sit-4"].measures_of(row)]
-                 for row in TABLES["sit-4"].rows}  # fmt: skip
-        assert shown.pop("baseline before conversion")[:2] == ["validation", "validation, no renamed twin"]
-        assert {kind[:3] for kind in map(tuple, shown.values())} == {("validation", "validation, wide", "heat map")}
-
     def test_means_over_a_row_of_ite_table_5_are_where_the_table_has_them(self):
         cells = {row.labels[1:]: row.paper[EditDistance()] for row in TABLES["ite-copy"].rows if row.paper}
         assert cells["f_bn + f_fn + AC", "random embedding, hypercube, 6"] == 0.4
@@ -90,18 +62,6 @@ class TestTables:
         assert cells["none", "random embedding, normal, 2"] == 16.5
         assert cells["f_fn", "alpha-renaming"] == 11.3
         assert len(cells) == 90 + 6
-
-    def test_heat_maps_of_ltl_are_those_of_models_that_saw_formulas_with_few_symbols(self):
-        data = {row.training.data for row in TABLES["sit-heatmap"].rows if row.training.task == "ltl"}
-        assert data == {"supplemented", "wide"}
-        shown = [row.training.data for name in ("sit-2", "sit-3", "sit-4") for row in TABLES[name].rows]
-        tasks = [row.training.task for name in ("sit-2", "sit-3", "sit-4") for row in TABLES[name].rows]
-        assert set(zip(tasks, shown, strict=True)) == {("prop", "normal"), ("ltl", "supplemented")}
-
-    def test_table_6_has_19_component_sets_for_each_task(self):
-        assert {task: len(sets) for task, sets in ABLATIONS.items()} == {"prop": 19, "ltl": 19}
-        for name, task in (("sit-2", "prop"), ("sit-3", "ltl")):
-            assert {row.labels[1]: tuple(row.paper.values()) for row in TABLES[name].rows} == ABLATIONS[task]
 
     @pytest.mark.parametrize(("key", "parameters"), PARAMETERS.items())
     def test_models_of_the_papers_size_have_the_papers_parameters(self, key, parameters):
@@ -128,14 +88,6 @@ class TestScales:
         full, reduced = (scale.recipe(Training("ltl", data=data), 0) for data in ("normal", "reduced"))
         assert full.trainer["max_steps"] / 800_000 == pytest.approx(reduced.trainer["max_steps"] / 80_000, rel=1e-3)
 
-    def test_strings_to_copy_come_in_three_sizes_of_one_task(self):
-        scale = load_scale("paper")
-        recipes = [scale.recipe(Training(task), 0) for task in ("copy", "copy-symbols", "copy-long")]
-        assert {recipe.task for recipe in recipes} == {"copy"}
-        lengths = [(recipe.data["min_size"], recipe.data["max_size"]) for recipe in recipes]
-        assert lengths == [(5, 10), (3, 30), (20, 80)]
-        assert [recipe.config().d_model for recipe in recipes] == [64, 64, 128]
-
     def test_a_table_says_the_sizes_of_its_tasks_where_they_are_not_the_scales(self):
         scale = load_scale("cpu")
         told = scale.about_of(scale.rows_of(TABLES["ite-copy"]))
@@ -143,20 +95,6 @@ class TestScales:
         assert "Copying long strings: trained on strings of 20 to 80 tokens" in told
         assert scale.about_of(scale.rows_of(TABLES["sit-tuned-prop"])).startswith("trained and tested on propositional")
         assert load_scale("paper").about_of(TABLES["ite-copy"].rows) == "the papers' own sizes."
-
-    def test_five_epochs_are_five_times_one(self):
-        scale, start = load_scale("paper"), Training("prop", model="learned")
-        one, five = (scale.recipe(Training("prop", start=start, epochs=n), 0).trainer["max_steps"] for n in (1, 5))
-        assert one == math.ceil(800_000 / 1024) and five == math.ceil(5 * 800_000 / 1024)
-
-    def test_a_model_for_more_symbols_has_rows_for_them(self):
-        scale = load_scale("paper")
-        for wide, rows in ((False, 5), (True, 10)):
-            assert scale.recipe(Training("ltl", model="renamed", wide=wide), 0).config().num_symbols == rows
-
-    def test_an_unknown_scale_is_refused(self):
-        with pytest.raises(ScaleError, match="scale='huge': unknown; use one of smoke, cpu, paper"):
-            load_scale("huge")
 
     def test_rows_that_a_scale_makes_are_those_with_its_last_labels(self):
         scale = load_scale("smoke")
@@ -231,13 +169,6 @@ class TestSmoke:
         # A trace may be invalid all the same if it ends too late.
         assert bound["verdicts"]["invalid"] < free["verdicts"]["invalid"]
 
-    def test_what_the_training_took_is_what_its_recipe_says(self, folder):
-        place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
-        trainer = place.scale.recipe(training, 0).trainer
-        effort = place.found(training, 0, Effort())
-        assert effort["steps"] == trainer["max_steps"] and effort["seconds"] > 0
-        assert effort["examples"] == trainer["max_steps"] * trainer["per_device_train_batch_size"]
-
     def test_questions_with_a_renamed_twin_are_left_out_of_the_new_ones(self, folder):
         place, training = Workspace(folder, load_scale("smoke")), components_of("prop", "EP DP CP")
         model = ModelUnderTest(place, training, load_checkpoint(str(place.run(training, 0))), folder / "pieces")
@@ -257,14 +188,6 @@ class TestSmoke:
         added = more["train"]["symbols"][len(plain["train"]) :]
         assert added and all(len(symbols) <= 1 for symbols in added)
         assert list(more["test"]["formula"]) == list(plain["test"]["formula"])
-
-    def test_more_candidates_of_the_same_beams_solve_no_less(self, folder):
-        place, training = Workspace(folder, load_scale("smoke")), components_of("ltl", "EP DP CP")
-        one, three = (
-            sum(cell["correct"] for cell in place.found(training, 0, measurement)["cells"])
-            for measurement in (HeatMap(), HeatMap(3))
-        )
-        assert three >= one
 
     def test_a_call_without_time_says_what_is_missing_and_the_next_one_goes_on(self, folder, capsys):
         arguments = ["sit-1", "--scale", "smoke", "--output", str(folder)]
