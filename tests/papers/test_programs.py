@@ -69,3 +69,29 @@ def test_a_program_ends_with_one_sentence_and_leaves_nothing(name, program, tmp_
     assert said.startswith(f"{path.name}: error: ")
     assert "trainer.max_step: unknown argument; did you mean trainer.max_steps?" in said
     assert not (tmp_path / "runs").exists()
+
+
+# Program, its arguments, and what it says of them; BAD is a file that none of them can read.
+REFUSED = [
+    *((name, ["steps=3"], "steps=3: write SECTION.KEY=VALUE with a section of data, model, trainer") for name in RUNS),
+    ("lexinvariant.train_characters", ["--corpus=BAD"], "byte 0xc3 0xaf is outside the vocabulary of printable ASCII"),
+    ("lexinvariant.train_characters", ["--corpus=nowhere"], "nowhere: no such file or folder; on the Hub"),
+    ("lexinvariant.train_characters", ["model.d_model=many"], "model.d_model: expected int, got str (value: 'many')"),
+    ("lexinvariant.train_characters", ["data.lenght=3"], "data has no lenght; did you mean data.length? use some of"),
+    ("lexinvariant.train_characters", ["test.draws=0"], "test.draws=0: how many embeddings are drawn"),
+    ("lexinvariant.train_characters", ["model.d_model=["], "model.d_model=[: must be SECTION.KEY=VALUE with a YAML"),
+    ("renamer.train_blocks", ["--blocks=BAD"], "bad.tsv, line 2: cycles='many' is no number"),
+    ("renamer.train_blocks", ["--blocks=nowhere"], "nowhere: no blocks there; give a table"),
+    ("renamer.train_blocks", ["--blocks=no/where"], "Couldn't reach 'no/where' on the Hub"),
+    ("renamer.train_blocks", ["model.d_model=many"], "model.d_model: expected int, got str"),
+    ("identity.train_templates", ["--task=nowhere"], "task='nowhere': neither a file nor one of"),
+    ("identity.train_templates", ["data.rows=0"], "rows=0: aba-abb needs at least 1"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "sentence"), REFUSED)
+def test_what_cannot_be_used_is_refused_in_one_sentence(name, arguments, sentence, program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("bad.tsv").write_text("text\tcycles\nmov %rax, %rbx\tmany\n" + "naïve " * 1000)
+    given = [argument.replace("BAD", "bad.tsv") for argument in arguments]
+    assert sentence in program(ROOT / "papers" / f"{name.replace('.', '/')}.py", *given).refusal()

@@ -1,7 +1,6 @@
 """The program that trains on templates of one's own: it prints errors and leaves a model."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -22,18 +21,6 @@ def started(program):
     return lambda *arguments: program(EXAMPLE, *arguments)
 
 
-@pytest.fixture
-def refusal(started):
-    """What it says last, and nothing but that and its usage."""
-
-    def said(*arguments: object) -> str:
-        last = started(*arguments).refusal()
-        assert last.startswith("train_templates.py: error: ")
-        return last
-
-    return said
-
-
 def test_the_file_beside_the_example_is_the_papers_task():
     own, paper = template_task(str(OWN)), template_task("first-in-majority")
     renamed = {"a": "α", "b": "β"}
@@ -48,30 +35,6 @@ def test_it_trains_tests_on_unseen_symbols_and_saves(tmp_path, started):
     assert done.code == 0, done.err
     check(done.out, tmp_path, IdentityGPT2ForSequenceClassification, scalars=True)
     assert (tmp_path / "model" / "README.md").is_file()
-
-
-def test_it_goes_on_where_it_was_and_ends_as_a_run_in_one(tmp_path, started):
-    whole, parts = [f"--output={tmp_path / 'whole'}", *TINY], [f"--output={tmp_path / 'parts'}", *TINY]
-    printed = started(*whole).out
-    assert started(*parts).code == 0
-    for file in ("model.safetensors", "run.json"):  # as a run leaves that is stopped after its checkpoint
-        (tmp_path / "parts" / "model" / file).unlink()
-    shutil.rmtree(tmp_path / "parts" / "model" / "checkpoint-4")
-    again = started(*parts).out
-    assert again.splitlines()[-3:] == printed.splitlines()[-3:] and "train_runtime" in again
-    finished = started(*whole).out
-    assert finished.splitlines() == printed.splitlines()[-3:] and "train_runtime" not in finished
-
-
-def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, started, refusal):
-    overlapping = tmp_path / "overlapping.yaml"
-    overlapping.write_text("{name: own, wildcards: [a, b], templates: [{text: a b, label: 1}, {text: b a, label: 2}]}")
-    assert "own: templates 0 and 1 are not disjoint" in refusal(f"--task={overlapping}", f"--output={tmp_path / 'a'}")
-    assert "task='nowhere': neither a file nor one of" in refusal("--task=nowhere", f"--output={tmp_path / 'a'}")
-    assert "rows=0: aba-abb needs at least 1" in refusal(f"--output={tmp_path / 'a'}", "data.rows=0")
-    assert started(f"--output={tmp_path / 'b'}", *TINY).code == 0
-    other = refusal(f"--output={tmp_path / 'b'}", "--task=copy", *TINY)
-    assert "holds a data set made in another way, see generation.json; choose another folder or delete it" in other
 
 
 def test_a_task_with_tokens_for_labels_trains_a_language_model(tmp_path, started):

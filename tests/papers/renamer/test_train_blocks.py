@@ -23,18 +23,6 @@ def run(program):
     return lambda *arguments: program(EXAMPLE, *arguments)
 
 
-@pytest.fixture
-def refusal(run):
-    """What it says last, and nothing but that and its usage."""
-
-    def said(*arguments: object) -> str:
-        last = run(*arguments).refusal()
-        assert last.startswith("train_blocks.py: error: ")
-        return last
-
-    return said
-
-
 def test_it_prints_one_error_for_blocks_and_renamed_blocks_and_goes_on_where_it_was(tmp_path, run):
     done = run("--output", tmp_path / "run", *TINY)
     assert done.code == 0, done.err
@@ -64,28 +52,3 @@ def test_augmented_is_trained_on_one_renamed_copy_of_the_blocks():
     )
     assert first == again != plain == [ids] * 9
     assert {tuple(canonical_ids(renamed)) for renamed in first} == {tuple(canonical_ids(ids))}
-
-
-def test_an_override_of_nothing_is_refused(tmp_path, refusal):
-    assert "steps=3: write SECTION.KEY=VALUE with a section of data, model, trainer" in refusal(
-        "--output", tmp_path, "steps=3"
-    )
-
-
-def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, run, refusal):
-    (tmp_path / "bad.tsv").write_text("text\tcycles\nmov %rax, %rbx\tmany\n")
-    assert "bad.tsv, line 2: cycles='many' is no number" in refusal(
-        "--output", tmp_path / "run", "--blocks", tmp_path / "bad.tsv"
-    )
-    assert "nowhere: no blocks there; give a table" in refusal(
-        "--output", tmp_path / "run", "--blocks", tmp_path / "nowhere"
-    )
-    assert "Couldn't reach 'no/where' on the Hub" in refusal("--output", tmp_path / "run", "--blocks", "no/where")
-    assert "model.d_model: expected int, got str" in refusal("--output", tmp_path / "run", "model.d_model=many")
-    assert "trainer.stps: unknown argument; did you mean trainer.max_steps? " in refusal(
-        "--output", tmp_path / "run", "trainer.stps=3"
-    )
-    assert not list((tmp_path / "run").iterdir())  # what failed refuses no other try
-    assert run("--output", tmp_path / "run", *TINY).code == 0
-    other = refusal("--output", tmp_path / "run", "data.max_tokens=64")
-    assert "holds a data set made in another way, see generation.json; choose another folder or delete it" in other

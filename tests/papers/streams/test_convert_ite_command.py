@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 
 from papers.streams.convert_ite_checkpoints import main
 from tests.cli.conftest import Result, hub, server, symbinv
+from tests.papers.streams.test_convert_ite_checkpoints import config, state_dict, write
 
 __all__ = ["hub", "server", "symbinv"]
 
@@ -23,39 +24,7 @@ def convert(capsys):
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    """A release with one layer, all of whose parameters are zero but for the symbols' rows."""
-    vocab = {
-        "aps": ["a", "b"], "consts": ["0", "1"], "trace_ops": ["&", "|", "!"], "ltl_ops": ["U", "X", "!", "&", "|"],
-        "merge_tokens": "all", "dynamic_aps": False, "use_start_token": True, "use_pad_token": True,
-        "use_eos_token": True,
-    }  # fmt: skip
-    embedder = {
-        "d_ap": 0, "ap_embed": "randn", "base_normalization": "l2", "ap_normalization": "l2",
-        "final_normalization": "l2", "feature_normalization": "l2", "embed_scaling": "sqrtd", "shuffle_aps": None,
-    }  # fmt: skip
-    content = {
-        "vocab": vocab, "merged_embedder": embedder, "d_embed_enc": 4, "d_embed_dec": 4, "d_ff": 6,
-        "ff_activation": "relu", "dropout": 0.1, "num_heads": 2, "num_layers": 1, "layer_norm_eps": 1e-6,
-        "enc_pe": "sinusoid", "dec_pe": "rope", "no_pe_cross_keys": False, "tree_pos_enc": True,
-    }  # fmt: skip
-    state = {"merged_embedder.base_weight": torch.arange(60.0).view(15, 4)}
-    for layer, attentions, norms in (
-        ("encoder_stack.enc_layers.0", ["multi_head_attn"], ["norm_attn", "norm_ff"]),
-        (
-            "decoder_stack.dec_layers.0",
-            ["multi_head_self_attn", "multi_head_enc_dec_attn"],
-            ["norm_self_attn", "norm_enc_dec_attn", "norm_ff"],
-        ),
-    ):
-        shapes = {f"{block}.{name}": (4, 4) for block in attentions for name in ("Q", "K", "V", "final_projection")}
-        for name, shape in {**shapes, "ff.0": (6, 4), "ff.2": (4, 6)}.items():
-            state |= {f"{layer}.{name}.weight": torch.zeros(shape), f"{layer}.{name}.bias": torch.zeros(shape[0])}
-        for name in norms:
-            state |= {f"{layer}.{name}.weight": torch.ones(4), f"{layer}.{name}.bias": torch.zeros(4)}
-    release = tmp_path_factory.mktemp("release")
-    (release / "config.json").write_text(json.dumps(content))
-    torch.save(state, release / "pytorch_model.bin")
-    return release
+    return write(tmp_path_factory.mktemp("release"), config(), state_dict(16))
 
 
 def test_a_release_is_read_and_then_converted(convert, symbinv, release, tmp_path):
@@ -64,7 +33,8 @@ def test_a_release_is_read_and_then_converted(convert, symbinv, release, tmp_pat
     assert json.loads((tmp_path / "ours" / "generation_config.json").read_text())["num_beams"] == 3
     assert symbinv("convert", tmp_path / "ours", "--output", tmp_path / "streams").code == 0
     table = load_file(tmp_path / "streams" / "model.safetensors")["model.embedding.weight"]
-    assert torch.equal(table[-2:], torch.arange(60.0).view(15, 4)[3:5])  # a and b stand after three special tokens
+    rows = torch.load(release / "pytorch_model.bin", weights_only=True)["merged_embedder.base_weight"]
+    assert torch.equal(table[-2:], rows[3:5])  # a and b stand after three special tokens
 
 
 def test_only_releases_are_read_and_only_into_new_folders(convert, release, tmp_path):
