@@ -35,17 +35,6 @@ for name in ("alice/texts", "alice/none"):
         errors.append(str(error))
 result = [found, code, made, open("again/README.md").read(), errors]
 """
-OFFLINE = """
-import os
-
-os.environ["HF_HUB_OFFLINE"] = "1"
-from papers.renamer.basic_blocks import BlocksError, read_blocks
-
-try:
-    list(read_blocks("alice/blocks"))
-except BlocksError as error:
-    result = str(error)
-"""
 REMEDY = "); check the name, the network and HF_HUB_OFFLINE, or give a table"
 
 
@@ -62,10 +51,3 @@ def test_blocks_keep_their_label_source_and_split_on_the_hub(server, tmp_path):
     assert columns == "alice/texts: has no column cycles"
     assert absent.startswith("alice/none: no such file or folder, and from the Hub it cannot be loaded (")
     assert absent.endswith(REMEDY) and "alice/none" in absent.partition("(")[2]
-
-
-@pytest.mark.slow
-def test_in_offline_mode_it_is_said_that_the_hub_cannot_be_reached(server, tmp_path):
-    said = run(server, CHECKOUT + OFFLINE, None, tmp_path / "user")
-    assert said.startswith("alice/blocks: no such file or folder, and from the Hub it cannot be loaded (")
-    assert "Couldn't reach 'alice/blocks'" in said and said.endswith(REMEDY)
