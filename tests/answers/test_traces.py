@@ -82,6 +82,12 @@ HEADER = "$scope module t $end\n$var wire 1 ! a $end\n$upscope $end\n$enddefinit
         ("x.csv", "a\n", "has no step; give at least one"),
         ("x.csv", "a\n2\n", "x.csv:2: a is '2'; write 1, 0, or nothing where it is unknown"),
         ("x.csv", "# by hand\n\na,b\n1\n", "x.csv:4: 1 cells under 2 names; give each name one"),
+        ("x.csv", "a,b\n1,0,1\n", "x.csv:2: 3 cells under 2 names; give each name one"),
+        (
+            "x.csv",
+            "a[1],a[0]\n1,0\n",
+            "no signal is called a, and it has 'a[1], a[0]'; a bit of a vector is called \"a[0]\"",
+        ),
         ("x.csv", "a,a\n1,1\n", "2 signals are called a; give each its own name"),
         ("x.csv", "0,1\n1,1\n", "its first line has values; write a line of names before it"),
         ("x.csv", "a,symbinv.cycle\n1,1\n1,0\n", "symbinv.cycle is 1 and then 0 again"),
@@ -119,8 +125,12 @@ def test_propositions_are_found_by_the_end_of_their_names_if_only_one_ends_so():
         TraceFileError, match=r"t: no signal is called irq, and it has several that end so, 'a.irq, b.irq'"
     ):
         names.key("irq", "t")
-    with pytest.raises(TraceFileError, match=r"no signal is called y, and it has 'a.irq, b.irq, b.x'"):
+    with pytest.raises(TraceFileError, match=r"no signal is called y, and it has 'a.irq, b.irq, b.x'; write its full"):
         names.key("y", "t")
+    names = Names(["iqr"])
+    names.show("top.irq")
+    with pytest.raises(TraceFileError, match=r"no signal is called iqr, and it has 'top.irq'; did you mean irq\?"):
+        names.key("iqr", "t")
 
 
 def values(path, *symbols, clock=None):
@@ -224,6 +234,20 @@ class TestVerdicts:
         steps = [{"a": False}, {"a": True}, {"b": False}]
         result = verdicts("G F a; F G a; G !b; F b", steps, loop=1)
         assert [verdict for verdict, _ in result] == ["correct", "open", "open", "open"]
+        assert [message.rpartition(" that of ")[2] for _, message in result[1:]] == [
+            "a at step 2",
+            *["b at step 0"] * 2,
+        ]
+
+    def test_what_is_open_says_what_decides(self, verdicts):
+        steps = [{"a": True}, {"a": True, "b": False}]
+        unknown = "unknown values decide, as that of b at step 0"
+        assert verdicts("G(a -> F b); F !a; G(a -> b | X a) & b", steps) == [
+            ("open", f"{unknown}, or what comes later decides"),
+            ("open", "what comes later decides"),
+            ("open", f"{unknown}, or what comes later decides"),
+        ]
+        assert verdicts("traces finite\nb | X b", steps) == [("open", unknown)]
 
     def test_a_finite_trace_ends_where_it_does(self, verdicts):
         steps = [{"a": True}, {"a": False}]

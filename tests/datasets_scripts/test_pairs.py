@@ -245,6 +245,16 @@ def test_questions_with_several_answers_are_counted_up_to_renaming(tmp_path):
     assert any("questions have several answers, under any names" in line for line in data.said)
 
 
+def test_a_name_that_nearly_every_question_has_is_told_with_the_option_that_fixes_it(tmp_path):
+    rows = [(f"return({question})", answer) for question, answer in sums(300)]
+    path = write(tmp_path / "pairs.jsonl", rows)
+    said = load(path, symbols="[a-z]+").said
+    assert (
+        "names that nearly every question has: return; if they have a fixed meaning, give --base-words return" in said
+    )
+    assert not any("nearly every" in line for line in load(path, symbols="[a-z]+", base_words="return").said)
+
+
 def test_a_rule_that_leaves_no_base_word_is_warned_of(tmp_path):
     rows = [(" ".join(words), words[0]) for words in (question.split("+") for question, _ in sums(300))]
     said = load(write(tmp_path / "pairs.jsonl", rows), symbols=r"\S+").said

@@ -1,6 +1,7 @@
 """A checkpoint loads whole or not at all, and what is wrong with it is said in one sentence."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -169,6 +170,14 @@ class TestNames:
         assert refusal(tmp_path).startswith(
             f"{tmp_path}: has no config.json; pass the folder that a checkpoint was saved in"
         )
+
+    def test_a_training_that_has_not_ended_names_what_can_be_asked(self, folder, tmp_path):
+        for step in (5, 40):
+            shutil.copytree(folder, tmp_path / f"checkpoint-{step}")
+        told = refusal(tmp_path)
+        assert told.startswith(f"{tmp_path}: its training has not ended; repeat the command that trains it, or name ")
+        last = re.search(r"or name (\S+), where it is so far$", told)[1]
+        assert last == str(tmp_path / "checkpoint-40") and load_checkpoint(last).task.name
 
     def test_a_file(self, folder):
         name = folder / "model.safetensors"
