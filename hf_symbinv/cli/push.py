@@ -34,7 +34,7 @@ nothing changed because the Hub did not take it
 
 EXAMPLE = """\
 $ symbinv push runs/tiny alice/tiny --private
-alice/tiny: model, 21 files
+alice/tiny: model, 20 files
 """
 
 

@@ -160,7 +160,7 @@ def test_files_of_an_answer_are_verified_again(solve, symbinv, tmp_path):
         checked = symbinv("verify", question, paths[suffix])
         assert checked.code == 0 and checked.out.count("  correct\n") == 3
     wrong = symbinv("verify", "no: G !request", paths[".vcd"])
-    assert wrong.code == 1 and "  no  incorrect: whatever comes after step" in wrong.out
+    assert wrong.code == 1 and "  no  incorrect: by step 0, whatever comes after it" in wrong.out
     content = json.loads(paths[".json"].read_text())
     paths[".json"].write_text(json.dumps(content | {"witness": "cycle{!request}"}))
     forged = symbinv("verify", paths[".json"], "--json")

@@ -236,7 +236,7 @@ def test_without_spot_the_error_names_the_remedy(monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "spot", raising=False)
     load_spot.cache_clear()
     for use in (Checker, solver_version, lambda: find_witness("a"), lambda: judge("a", "{a}")):
-        with pytest.raises(SpotMissingError, match=r"pip install 'hf_symbinv\[logic\]'.*conda-forge spot"):
+        with pytest.raises(SpotMissingError, match=r"pip install '\.\[logic\]'.*conda-forge spot"):
             use()
     load_spot.cache_clear()
 

@@ -138,7 +138,7 @@ def test_a_task_with_more_tokens_adds_their_rows_and_changes_no_others(embedding
 def test_a_start_that_is_no_model_is_refused(converted, tmp_path):
     for start in (tmp_path / "none", tmp_path, 5):
         with pytest.raises(
-            ValueError, match=r"no folder with a config\.json.* or one of ltl-base, ltl-canonical, ltl-patterns"
+            ValueError, match=r"no folder with a config\.json.* or one of ltl-base, ltl-canonical, ltl-many"
         ):
             start_config(start, {}, LTL)
     want = start_config(converted, {}, LTL)
