@@ -189,6 +189,7 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         num_items_in_batch: Tensor | int | None = None,
         inputs_embeds: None = None,
         cache: SymbolInvariantCache | None = None,
+        **kwargs: Any,
     ) -> SymbolInvariantOutput | tuple:
         """Logits of the next token, and with `labels` the loss.
 
@@ -204,12 +205,17 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             use_cache: return the cache; default `config.use_cache`, and in training not.
             logits_to_keep, return_id_logits: logits of this many last positions, 0 for all; in id space, or by slots.
             num_items_in_batch: scalar, the labels that the loss is averaged over; default those of this batch.
+            kwargs: only `shift_labels`, `(B, T)` in the place of `labels`, those of position t for position t. Trainers
+                that cut a sequence into parts give them. As a parameter, `Trainer` would expect them in every batch.
 
         Raises:
             ValueError: for embeddings, labels that a trainer took away to smooth them, a symbol from num_symbols on, a
                 mask, rows or an order of a wrong shape, a cache without its rows, or a cache with several draws.
         """
-        refuse_taken_labels(labels, num_items_in_batch, NOT_BY_NAME)
+        shift_labels = kwargs.pop("shift_labels", None)
+        if kwargs:
+            raise TypeError(f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        refuse_taken_labels(labels if shift_labels is None else shift_labels, num_items_in_batch, NOT_BY_NAME)
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None or cache is not None)):
             raise ValueError(
                 f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
@@ -222,7 +228,7 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
                 None if tensor is None else tensor.repeat_interleave(num_draws, 0)
                 for tensor in (input_ids, attention_mask, slot_referents)
             )
-        keeps_cache = use_cache if labels is None and num_draws == 1 else False
+        keeps_cache = use_cache if labels is None and shift_labels is None and num_draws == 1 else False
         inputs = input_ids, attention_mask, past_key_values, slot_vectors, slot_referents
         asked = keeps_cache, output_attentions, output_hidden_states
         outputs = self.model(*inputs, *asked, return_dict=True, inputs_embeds=inputs_embeds, cache=cache)
@@ -238,14 +244,16 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             # Logarithms of the mean probabilities.
             logits = logits.log_softmax(-1).unflatten(0, (-1, num_draws)).logsumexp(1) - math.log(num_draws)
             shuffled = False
-        loss = None
-        if labels is not None:
-            require_one_per_token(labels, logits, "id")
+        loss, scored = None, (logits, cosines)
+        given = labels if shift_labels is None else shift_labels
+        if given is not None:
+            require_one_per_token(given, logits, "id")
             if not streams:  # to streams, a symbol without a row is a new one
-                self.model.embedding.refuse_unknown(referents_of(labels, self.config.base_vocab_size, check=False))
-            following = labels[:, 1:]
-            columns = self._columns(following, slots) if shuffled else following
-            loss = self._loss((logits[:, :-1], cosines[:, :-1]), columns, num_items_in_batch)
+                self.model.embedding.refuse_unknown(referents_of(given, self.config.base_vocab_size, check=False))
+            if shift_labels is None:
+                given, scored = given[:, 1:], (logits[:, :-1], cosines[:, :-1])
+            columns = self._columns(given, slots) if shuffled else given
+            loss = self._loss(scored, columns, num_items_in_batch)
         if shuffled and return_id_logits:
             logits = slots_to_ids(logits, slots, self.config)
         shared = {key: outputs.get(key) for key in outputs if key not in ("last_hidden_state", "slot_active")}

@@ -202,6 +202,9 @@ class TestTraining:
         assert output.loss.item() == pytest.approx(cross_entropy(rows, targets))
         total = model(ids, labels=labels, slot_vectors=output.slot_vectors, num_items_in_batch=torch.tensor(5)).loss
         assert total.item() == pytest.approx(output.loss.item() * len(targets) / 5)
+        shifted = torch.cat((labels[:, 1:], torch.full((len(labels), 1), -100)), dim=1)
+        given = model(ids, shift_labels=shifted, slot_vectors=output.slot_vectors)
+        assert given.loss.item() == pytest.approx(output.loss.item()) and given.past_key_values is None
 
     def test_fused_and_written_out_attention_give_the_same_gradients_on_long_texts(self):
         ids, models = text(length=70), [language_model(attention=attention) for attention in ("sdpa", "eager")]
