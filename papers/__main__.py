@@ -11,8 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hf_symbinv.files import path_here
-
 DONE, UNUSABLE, UNFINISHED = 0, 2, 3
 
 DESCRIPTION = """\
@@ -82,6 +80,7 @@ A command that is interrupted goes on when it is repeated.
 
 def parser() -> argparse.ArgumentParser:
     """The options of `python -m papers`."""
+    from hf_symbinv.files import path_here
     from papers.harness.scales import GPU, SCALES
 
     command = argparse.ArgumentParser(
@@ -198,9 +197,8 @@ def make(options: argparse.Namespace) -> int:
             result = reproduce(place, find(name), seeds)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
         place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'} and {name}.json")
-        made = Path(__file__).parent / "results" / f"{name}-cpu.md"
-        if options.scale == "smoke" and made.exists():
-            place.say(f"models of this scale have hardly learned anything; {made} has numbers of trained ones")
+        if options.scale == "smoke" and (Path(__file__).parent / "results" / f"{name}-cpu.md").exists():
+            place.say(f"models of this scale have learned next to nothing; papers/results/{name}-cpu.md has others")
         if result.missing:
             code = UNFINISHED
     return code
