@@ -20,7 +20,7 @@ from hf_symbinv.files import kind_of
 from hf_symbinv.tasks import SymbolTask
 
 SPECIFICATION, FINITE, SYNTHESIS, CLAUSES = ".ltl", ".ltlf", ".tlsf", ".cnf"
-KINDS = f"{SPECIFICATION}, {FINITE}, {SYNTHESIS} or {CLAUSES}, compressed or not"
+KINDS = f"{SPECIFICATION}, {FINITE}, {SYNTHESIS} or {CLAUSES}, perhaps compressed as .gz, .bz2 or .xz"
 # Tasks whose questions are formulas.
 FORMULAS = ("ltl", "ltl-operators", "prop")
 # A path, or a name with an ending.

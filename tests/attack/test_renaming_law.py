@@ -2,25 +2,15 @@
 
 import pytest
 
+from hf_symbinv.files import bundled_checkpoints
+
 from .bundled import NAMES, bundled
 
 # Names of the tokenizer's own and a user's.
 OTHERS = [*"abcdefghijklmnopqrstuvwxyz", "p26", "p31", "request", "grant_1", "next state", "Ready"]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        "ltl-small",
-        "ltl-base",
-        "ltl-many",
-        "ltl-canonical",
-        "ltl-patterns",
-        "prop-small",
-        "prop-base",
-        "prop-canonical",
-    ],
-)
+@pytest.fixture(scope="module", params=bundled_checkpoints())
 def asked(request):
     return bundled(request.param)
 

@@ -24,22 +24,14 @@ from hf_symbinv import (
     SymbolInvariantForSequenceClassification,
     SymbolInvariantForTokenClassification,
 )
+from hf_symbinv.files import bundled_checkpoints
 from hf_symbinv.modeling.generation_symbinv import Beginning, SlotGenerationMixin
 from hf_symbinv.modeling.search_symbinv import Answer, Told, _may_improve, draw
 
 from .test_causal import language_model
 from .tiny import BASE, EOS, PAD, START, pad, tiny_config, tiny_model
 
-BUNDLED = (
-    "ltl-small",
-    "ltl-base",
-    "ltl-many",
-    "ltl-canonical",
-    "ltl-patterns",
-    "prop-small",
-    "prop-base",
-    "prop-canonical",
-)
+BUNDLED = tuple(bundled_checkpoints())
 # Eight ways to decode.
 WAYS = {
     "greedy": {"num_beams": 1},
