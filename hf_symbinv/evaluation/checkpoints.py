@@ -254,9 +254,10 @@ def _folder(name: str) -> Path | None:
     path = Path(name)
     if name and path.is_dir():
         if not (path / "config.json").exists():
-            steps = sorted(path.glob("checkpoint-*"), key=lambda one: int("0" + one.name.rpartition("-")[2]))
+            steps = [int(step) for one in path.glob("checkpoint-*") if (step := one.name.partition("-")[2]).isdecimal()]
             if steps:
-                told = f"{name}: its training has not ended; repeat the command that trains it, or name {steps[-1]}"
+                last = path / f"checkpoint-{max(steps)}"
+                told = f"{name}: its training has not ended; repeat the command that trains it, or name {last}"
                 raise CheckpointError(f"{told}, where it is so far")
             raise CheckpointError(f"{name}: has no config.json; pass the folder that a checkpoint was saved in")
         require_sums(path, CheckpointError)

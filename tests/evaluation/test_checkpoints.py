@@ -174,6 +174,7 @@ class TestNames:
     def test_a_training_that_has_not_ended_names_what_can_be_asked(self, folder, tmp_path):
         for step in (5, 40):
             shutil.copytree(folder, tmp_path / f"checkpoint-{step}")
+        (tmp_path / "checkpoint-best").mkdir()  # another program's
         told = refusal(tmp_path)
         assert told.startswith(f"{tmp_path}: its training has not ended; repeat the command that trains it, or name ")
         last = re.search(r"or name (\S+), where it is so far$", told)[1]
