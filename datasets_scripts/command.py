@@ -134,7 +134,7 @@ def make(options: dict[str, Any], folder: Path) -> None:
     elif way == "grid":
         del options["grid"]
         if "novel" in options:
-            options["novel"] = tuple(str(Path(data)) for data in options["novel"])
+            options["novel"] = tuple(options["novel"])
         prepare(QuestionGridConfig(name="grid", **options), folder, workers, memory=memory)
     else:
         prepare(RandomQuestionsConfig(name="custom", **options), folder, workers, memory=memory)
