@@ -7,10 +7,12 @@ a training question get an increasing choice of all rows, another one each time.
 
 Sizes and numbers of symbols are two axes here, where random formulas with many symbols are long. Formulas are drawn
 with a symbol of its own in nearly every leaf, and then leaves share symbols until there are as many as are asked for.
+Strings to copy are made in the same way.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import random
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from hf_symbinv.evaluation.checkpoints import Checkpoint
     from hf_symbinv.logic import Formula, Trace
+    from hf_symbinv.tasks import SymbolTask
 
 FAMILY = Family("symbols-curve", Path(__file__).parent / "curve.yaml")
 MOST = 20
@@ -127,46 +130,46 @@ def _trace(positions: int, loop: int, values: Mapping[str, bool]) -> Trace:
     return Trace(tuple(steps[:loop]), tuple(steps[loop:]))
 
 
-def drawn(symbols: int, smallest: int, largest: int, count: int, seed: object) -> dict[str, str]:
-    """Different random formulas of exactly so many symbols, the first ones of the alphabet, and the witness of each."""
-    found, every = dict[str, str](), pairs((symbols,), smallest, largest, f"{seed} {symbols}")
+def drawn(task: SymbolTask, symbols: int, smallest: int, largest: int, count: int, seed: object) -> dict[str, str]:
+    """Different random questions of exactly so many symbols, the first ones of the alphabet, and the answer of each."""
+    found, every = dict[str, str](), pairs(task, (symbols,), smallest, largest, f"{seed} {symbols}")
     while len(found) < count:
         found.setdefault(*next(every))
     return found
 
 
-def pairs(numbers: Sequence[int], smallest: int, largest: int, seed: str) -> Iterator[tuple[str, str]]:
-    """Random formulas and their witnesses without end; the number of symbols of each is one of `numbers`."""
+def pairs(
+    task: SymbolTask, numbers: Sequence[int], smallest: int, largest: int, seed: str
+) -> Iterator[tuple[str, str]]:
+    """Random questions and their answers without end; the number of symbols of each is one of `numbers`."""
     from hf_symbinv.solvers import ProcessPool
-    from hf_symbinv.tasks import LTL
+    from hf_symbinv.tasks.base import solve_ordered
 
+    solve = witness if task.name == "ltl" else functools.partial(solve_ordered, task)
     for batch in itertools.count():
         generator = random.Random(f"{seed} {batch}")
-        with ProcessPool(_draw, workers=1, timeout=SECONDS, initializer=LTL.prepare, isolate=1) as pool:
-            [outcome] = pool.map([(smallest, largest, generator.randrange(2**31))])
+        with ProcessPool(_draw, workers=1, timeout=SECONDS, initializer=task.prepare, isolate=1) as pool:
+            [outcome] = pool.map([(task, smallest, largest, generator.randrange(2**31))])
         if outcome.status != "done":
-            raise RuntimeError(f"formulas of {smallest} to {largest} nodes: {outcome.status}")
-        for formula in outcome.value:
-            question = merged(formula, generator.choice(numbers), generator)
-            answer = None if question is None else witness(question)
-            if question is not None and answer is not None:
+            raise RuntimeError(f"questions of {smallest} to {largest} tokens: {outcome.status}")
+        for drawn_question in outcome.value:
+            question = merged(drawn_question, generator.choice(numbers), generator)
+            answer = None if question is None else solve(question)
+            if question is not None and answer:
                 yield question, answer
 
 
-def _draw(order: tuple[int, int, int]) -> list[str]:
+def _draw(order: tuple[SymbolTask, int, int, int]) -> list[str]:
     """A batch, in a process of its own, as the task asks for it."""
-    from hf_symbinv.tasks import LTL
-
-    smallest, largest, seed = order
-    return LTL.draw(LEAVES, smallest, largest, seed, BATCH)
+    task, smallest, largest, seed = order
+    return task.draw(LEAVES, smallest, largest, seed, BATCH)
 
 
-def merged(formula: str, symbols: int, generator: random.Random) -> str | None:
-    """The formula with so many symbols in its leaves, each at least once; None if it has fewer leaves."""
-    from hf_symbinv.logic import parse_prefix, to_prefix
+def merged(question: str, symbols: int, generator: random.Random) -> str | None:
+    """The question with so many symbols in its leaves, each at least once; None if it has fewer leaves."""
     from hf_symbinv.tasks import symbol_names
 
-    tokens, names = formula.split(), symbol_names(symbols)
+    tokens, names = question.split(), symbol_names(symbols)
     leaves = [place for place, token in enumerate(tokens) if token in LEAVES]
     if len(leaves) < symbols:
         return None
@@ -174,18 +177,21 @@ def merged(formula: str, symbols: int, generator: random.Random) -> str | None:
     generator.shuffle(given)
     for place, name in zip(leaves, given, strict=True):
         tokens[place] = name
-    return " ".join(to_prefix(parse_prefix(" ".join(tokens))))
+    return " ".join(tokens)
 
 
 def questions(job: Job) -> dict[str, list[str]]:
-    """The questions, as `SYMBOLS SMALLEST LARGEST` → formulas; those of a scale are drawn once."""
-    file, sizes = job.shared / "curve-questions.json", job.sizes
+    """The questions, as `SYMBOLS SMALLEST LARGEST` → texts; those of a task and scale are drawn once."""
+    from hf_symbinv.tasks import load_task
+
+    sizes, task = job.sizes, load_task(job.sizes["task"])
+    file = job.shared / f"curve-{task.name}-questions.json"
     kinds = [(symbols, *sizes["nodes"]) for symbols in sizes["symbols"]]
     kinds += [(sizes["data"]["num_symbols"], *ends) for ends in sizes["sizes"]]
     if not file.exists():
         job.say("  questions")
         found = {
-            f"{symbols} {smallest} {largest}": list(drawn(symbols, smallest, largest, sizes["count"], SEED))
+            f"{symbols} {smallest} {largest}": list(drawn(task, symbols, smallest, largest, sizes["count"], SEED))
             for symbols, smallest, largest in kinds
         }
         job.shared.mkdir(parents=True, exist_ok=True)
@@ -194,29 +200,25 @@ def questions(job: Job) -> dict[str, list[str]]:
 
 
 def training_data(job: Job) -> datasets.DatasetDict:
-    """Rows to learn from, none of which is a renaming of a question; those of a scale are drawn once."""
+    """Rows to learn from, none of which is a renaming of a question; those of a task and scale are drawn once."""
     import datasets
 
-    from hf_symbinv.tasks import LTL, symbol_names
+    from hf_symbinv.tasks import load_task
 
-    def form(question: str) -> str:
-        names = LTL.symbols(question)
-        return LTL.rename(question, dict(zip(names, symbol_names(len(names)), strict=True)))
-
-    file, sizes = job.shared / "curve-rows.parquet", job.sizes["data"]
+    sizes, task = job.sizes["data"], load_task(job.sizes["task"])
+    file = job.shared / f"curve-{task.name}-rows.parquet"
     if not file.exists():
         job.say("  rows to learn from")
-        seen = {form("".join(text.split())) for texts in questions(job).values() for text in texts}
+        seen = {task.alpha_class(text) for texts in questions(job).values() for text in texts}
         rows: list[dict[str, Any]] = []
         numbers = range(1, sizes["num_symbols"] + 1)
-        every = pairs(numbers, sizes["min_size"], sizes["max_size"], "rows")
+        every = pairs(task, numbers, sizes["min_size"], sizes["max_size"], "rows")
         while len(rows) < sizes["rows"]:
-            spaced, answer = next(every)
-            question = "".join(spaced.split())
-            if form(question) not in seen:
-                seen.add(form(question))
-                names = LTL.symbols(question)
-                rows.append({"formula": question, "witness": answer, "symbols": names, "length": len(question)})
+            question, answer = next(every)
+            if (form := task.alpha_class(question)) not in seen:
+                seen.add(form)
+                texts = dict(zip(task.columns, (task.rename(question, {}), answer), strict=True))
+                rows.append({**texts, "symbols": task.symbols(question), "length": task.size(question)})
         part = file.with_suffix(".part")
         datasets.Dataset.from_list(rows).to_parquet(part)
         part.replace(file)
@@ -224,24 +226,24 @@ def training_data(job: Job) -> datasets.DatasetDict:
     return datasets.DatasetDict({"train": kept["train"], "validation": kept["test"], "test": kept["test"]})
 
 
-def renamed(data: datasets.DatasetDict, seed: int, increasing: bool) -> datasets.DatasetDict:
+def renamed(task: SymbolTask, data: datasets.DatasetDict, seed: int, increasing: bool) -> datasets.DatasetDict:
     """Training rows with a random choice of all names for each; a training sees each row once at most.
 
     Args:
-        data: Splits of `ltl`.
+        task, data: The task, and its splits.
         seed: Of the choice.
         increasing: Whether the first symbol of a question gets the first of the names that are chosen, and so on.
     """
     import datasets
 
-    from hf_symbinv.tasks import LTL, symbol_names
+    from hf_symbinv.tasks import symbol_names
 
     def rename(row: dict[str, Any], place: int) -> dict[str, Any]:
-        names = LTL.symbols(row["formula"])
+        names = task.symbols(row[task.columns[0]])
         chosen = random.Random(f"{seed} {place}").sample(symbol_names(MOST), len(names))
         renaming = dict(zip(names, sorted(chosen) if increasing else chosen, strict=True))
-        question, answer = (LTL.rename(row[column], renaming) for column in LTL.columns)
-        return {"formula": question, "witness": answer, "symbols": list(LTL.symbols(question))}
+        texts = {column: task.rename(row[column], renaming) for column in task.columns}
+        return {**texts, "symbols": list(task.symbols(texts[task.columns[0]]))}
 
     return datasets.DatasetDict({**data, "train": data["train"].map(rename, with_indices=True)})
 
@@ -253,20 +255,21 @@ def trained(job: Job) -> Checkpoint:
         OutOfTimeError: If there was no time to finish; the next call goes on.
     """
     from hf_symbinv.evaluation.checkpoints import load_checkpoint
+    from hf_symbinv.tasks import load_task
     from hf_symbinv.training import Recipe, train
     from papers.harness.scales import Scale
 
-    kind, sizes = job.values["model"], job.sizes
-    folder = job.shared / f"curve-{kind}-seed{job.seed}"
+    kind, sizes, task = job.values["model"], job.sizes, load_task(job.sizes["task"])
+    folder = job.shared / f"curve-{task.name}-{kind}-seed{job.seed}"
     data = training_data(job)
     if kind == "spread":
-        kind, data = "learned", renamed(data, job.seed, increasing=True)
+        kind, data = "learned", renamed(task, data, job.seed, increasing=True)
     elif kind == "learned":
-        data = renamed(data, job.seed, increasing=False)
-    task = Scale.load(Path(__file__).parent / "scales", sizes["scale"]).tasks["ltl"]
-    model = {**task["models"][kind], "num_symbols": MOST}
-    trainer = {**task["trainer"], **model.pop("trainer", {}), **sizes["trainer"], "seed": job.seed}
-    recipe = Recipe(task="ltl", data={}, model=model, trainer=trainer, evaluation_rows=100, test_rows=1)
+        data = renamed(task, data, job.seed, increasing=False)
+    settings = Scale.load(Path(__file__).parent / "scales", sizes["scale"]).tasks[task.name]
+    model = {**settings["models"][kind], "num_symbols": MOST}
+    trainer = {**settings["trainer"], **model.pop("trainer", {}), **sizes["trainer"], "seed": job.seed}
+    recipe = Recipe(task=task.name, data={}, model=model, trainer=trainer, evaluation_rows=100, test_rows=1)
     job.say(f"  {trainer['max_steps']} steps")
     record = train(recipe, data, folder, max_seconds=job.time_left())
     if not record["finished"]:
@@ -277,7 +280,7 @@ def trained(job: Job) -> Checkpoint:
 def speaker(checkpoint: Checkpoint, beams: int) -> Texts:
     """The model as a function from questions to answers, in prefix notation with blanks between tokens.
 
-    All tokens are single characters. Blanks make words of symbols, which a wrapper needs.
+    All tokens of answers are single characters. Blanks make words of symbols, which a wrapper needs.
     """
     from hf_symbinv.evaluation.answers import answer_questions, read_question
 
@@ -308,7 +311,7 @@ def measure(job: Job) -> dict[Measure, Result]:
         OutOfTimeError: If there was no time to finish; the next call goes on.
     """
     from hf_symbinv.evaluation.invariance_report import measure_invariance
-    from hf_symbinv.tasks import LTL, symbol_names
+    from hf_symbinv.tasks import load_task, symbol_names
 
     sizes = job.sizes
     say = asked(speaker(trained(job), sizes["beams"]), job.values["votes"])
@@ -319,7 +322,7 @@ def measure(job: Job) -> dict[Measure, Result]:
         answers[kind] = say(texts)
     spent = time.process_time() - started
     right: dict[str, int] = {}
-    with LTL.checker(timeout=sizes["timeout"]) as checker:
+    with load_task(sizes["task"]).checker(timeout=sizes["timeout"]) as checker:
         for kind, texts in every.items():
             verdicts = checker.check(list(zip(texts, answers[kind], strict=True)))
             right[kind] = sum(verdict.verdict == "correct" for verdict in verdicts)
@@ -339,8 +342,8 @@ def measure(job: Job) -> dict[Measure, Result]:
     return {**found, BY_SYMBOLS: {"right": by_symbols}, BY_SIZE: {"right": by_size}}
 
 
-def draw(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
-    """Two pictures side by side, `symbols-curve.png` and `.svg`: by number of symbols, and by size."""
+def draw(name: str, found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
+    """Two pictures side by side, `NAME.png` and `.svg`: by number of symbols, and by size."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -351,7 +354,9 @@ def draw(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     both = figure.subplots(1, 2, sharey=True)
     labels = dict.fromkeys(row.labels[-1] for row, _ in found)
-    for axes, measure, title in zip(both, (BY_SYMBOLS, BY_SIZE), ("symbols of the question", "its nodes"), strict=True):
+    for axes, measure, title in zip(
+        both, (BY_SYMBOLS, BY_SIZE), ("symbols of the question", "its tokens"), strict=True
+    ):
         for label, (colour, dashes, marker) in zip(labels, LINES, strict=False):
             right, count = Counter[float](), Counter[float]()
             for row, content in found:
@@ -368,7 +373,7 @@ def draw(found: Sequence[tuple[Setting, Findings]], folder: Path) -> None:
         axes.set_ylim(-3, 103)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     both[0].set_ylabel("right, %", fontsize=9)
-    finish(figure, both, folder, "symbols-curve")
+    finish(figure, both, folder, name)
 
 
 def _rows() -> Iterator[Setting]:
@@ -382,15 +387,16 @@ def _rows() -> Iterator[Setting]:
     yield Setting(("learned rows, invariant, 5 votes",), {"model": "learned", "votes": 5})
 
 
-EXPERIMENTS: tuple[Experiment, ...] = (
+EXPERIMENTS: tuple[Experiment, ...] = tuple(
     Experiment(
-        name="symbols-curve",
+        name=name,
         family=FAMILY,
         measures=(*BY_RANGE.values(), CHANGED, MILLISECONDS),
         rows=tuple(_rows()),
         measure=measure,
         compared=tuple(BY_RANGE.values()),
         best="highest",
-        draw=draw,
-    ),
+        draw=functools.partial(draw, name),
+    )
+    for name in ("symbols-curve", "symbols-curve-prop", "symbols-curve-copy")
 )

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hf_symbinv.files import write_atomically
+from hf_symbinv.tasks import LTL
 from papers.streams.curve import SEED, drawn
 
 
@@ -31,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     most, (smallest, largest) = max(arguments.symbols), arguments.nodes
     if most > (leaves := (largest + 1) // 2):
         parser.error(f"--symbols {most}: a formula of {largest} nodes has {leaves} leaves at most; raise --nodes")
-    found = (drawn(symbols, smallest, largest, arguments.each, arguments.seed) for symbols in arguments.symbols)
+    found = (drawn(LTL, symbols, smallest, largest, arguments.each, arguments.seed) for symbols in arguments.symbols)
     lines = itertools.chain.from_iterable(rows.items() for rows in found)
     write_atomically(arguments.output, "".join(f"{''.join(q.split())}\n{''.join(a.split())}\n" for q, a in lines))
 
