@@ -8,9 +8,9 @@ import datasets
 import pytest
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.logic import Formula, Trace, parse_prefix, to_prefix
+from hf_symbinv.logic import Formula, Trace, to_prefix
 from hf_symbinv.solvers.lasso import truth
-from hf_symbinv.tasks import LTL
+from hf_symbinv.tasks import COPY, LTL, PROP
 from papers.__main__ import main
 from papers.streams.curve import drawn, lasso, renamed, witness
 
@@ -72,11 +72,13 @@ def test_witnesses_are_right_by_spot_and_formulas_without_one_have_none():
 
 
 @pytest.mark.parametrize(("symbols", "smallest", "largest"), [(2, 12, 14), (7, 20, 24)])
-def test_questions_have_as_many_symbols_and_nodes_as_are_asked_for_and_come_again(symbols, smallest, largest):
-    found = drawn(symbols, smallest, largest, 5, seed=3)
-    assert len(set(found)) == 5 and drawn(symbols, smallest, largest, 5, seed=3) == found
-    for text in found:
-        assert len(LTL.symbols(text)) == symbols and smallest <= parse_prefix(text).size <= largest
+@pytest.mark.parametrize("task", [LTL, PROP, COPY], ids=lambda task: task.name)
+def test_questions_have_as_many_symbols_and_tokens_as_are_asked_for_and_come_again(task, symbols, smallest, largest):
+    found = drawn(task, symbols, smallest, largest, 5, seed=3)
+    assert len(set(found)) == 5 and drawn(task, symbols, smallest, largest, 5, seed=3) == found
+    for text, answer in found.items():
+        assert len(task.symbols(text)) == symbols and smallest <= task.size(text) <= largest
+        assert task.judge(text, answer)[0] == "correct"
 
 
 def test_training_rows_get_an_increasing_choice_of_names_or_any():
@@ -85,7 +87,7 @@ def test_training_rows_get_an_increasing_choice_of_names_or_any():
     )
     data = datasets.DatasetDict({"train": rows, "test": rows})
     for increasing in (True, False):
-        found = renamed(data, 0, increasing)
+        found = renamed(LTL, data, 0, increasing)
         assert found["test"][0]["formula"] == "&ba" and len(found["train"]) == 40
         names = [text[1:] for text in found["train"]["formula"]]
         assert [text[1:3] for text in found["train"]["witness"]] == names and len(set(names)) > 20
@@ -93,12 +95,13 @@ def test_training_rows_get_an_increasing_choice_of_names_or_any():
 
 
 @pytest.mark.slow
-def test_the_table_at_the_smallest_scale(tmp_path, monkeypatch):
+@pytest.mark.parametrize("table", ["symbols-curve", "symbols-curve-prop", "symbols-curve-copy"])
+def test_the_table_at_the_smallest_scale(table, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    assert main(["symbols-curve", "--output", str(tmp_path)]) == DONE
+    assert main([table, "--output", str(tmp_path)]) == DONE
     tables = tmp_path / "smoke" / "tables"
-    content = json.loads((tables / "symbols-curve.json").read_text())
+    content = json.loads((tables / f"{table}.json").read_text())
     rows = {row["labels"][0]: row["numbers"] for row in content["rows"]}
     assert list(rows) == ["streams", "learned rows", "learned rows, invariant", "learned rows, invariant, 5 votes"]
     assert rows["streams"]["changed"]["value"] == 0
-    assert (tables / "symbols-curve.png").stat().st_size > 5_000
+    assert (tables / f"{table}.png").stat().st_size > 5_000
