@@ -43,6 +43,14 @@ def random_rows(weight: Tensor, vectors: Tensor, config: SymbolInvariantConfig) 
     return nn.functional.normalize(rows, dim=1) if config.normalize_embeddings else rows
 
 
+def table_of(weight: Tensor, slots: Slots, config: SymbolInvariantConfig) -> Tensor:
+    """All rows `(V_n + K · num_views, D)` as they are looked up and projected on, of an embedding's `weight (rows, D)`.
+
+    With random parts they are those of `slots.vectors`.
+    """
+    return learned_rows(weight, config) if slots.vectors is None else random_rows(weight, slots.vectors, config)
+
+
 def gaussian_rows(vectors: Tensor, config: SymbolInvariantConfig) -> Tensor:
     """Rows drawn per sequence, `vectors (B, K, D)`, as they are looked up and projected on, `(B, K, D)`."""
     if config.normalize_embeddings:
@@ -53,18 +61,6 @@ def gaussian_rows(vectors: Tensor, config: SymbolInvariantConfig) -> Tensor:
 def embedding_factor(config: SymbolInvariantConfig) -> float:
     """sqrt(D) for looked-up rows (Vaswani et al. 2017, section 3.4), or 1 unscaled or where a LayerNorm follows."""
     return math.sqrt(config.d_model) if config.scale_embedding and not config.embedding_norm else 1.0
-
-
-def look_up(table: Tensor, input_ids: Tensor, symbol_slots: Tensor, config: SymbolInvariantConfig) -> Tensor:
-    """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)`, -1 at base tokens, in one stream: `(B, 1, L, D)`.
-
-    The rows are those of `table (V_n + K · num_views, D)`, times `embedding_factor`, without positions.
-    """
-    base, views = config.base_vocab_size, config.num_views
-    own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
-    # A symbol without a slot is under the mask, where nothing sees it; others were refused.
-    rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
-    return nn.functional.embedding(rows, table).unsqueeze(1) * embedding_factor(config)
 
 
 def mean_over_streams(hidden_states: Tensor, active: Tensor) -> Tensor:
@@ -141,7 +137,7 @@ class OneStreamEmbedding(nn.Module, ABC):
     @property
     def shuffles(self) -> bool:
         """Whether two calls of `assign` with the same referents may give other slots."""
-        return False
+        return self.training and self.config.symbol_embedding == "renamed"
 
     @abstractmethod
     def assign(self, referents: Tensor) -> Slots:
@@ -163,9 +159,17 @@ class OneStreamEmbedding(nn.Module, ABC):
                 f"else {more}"
             )
 
-    @abstractmethod
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)`, -1 at base tokens: `(B, 1, L, D)`, no positions."""
+        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)`, -1 at base tokens: `(B, 1, L, D)`, no positions.
+
+        The rows are those of `table_of`, times `embedding_factor`.
+        """
+        base, views = self.config.base_vocab_size, self.config.num_views
+        own = base + symbol_slots if views == 1 else base + symbol_slots * views + (input_ids - base) % views
+        # A symbol without a slot is under the mask, where nothing sees it; others were refused.
+        rows = torch.where(symbol_slots >= 0, own, input_ids.clamp(max=base - 1))
+        table = table_of(self.weight, slots, self.config)
+        return nn.functional.embedding(rows, table).unsqueeze(1) * embedding_factor(self.config)
 
 
 class VocabularyEmbedding(OneStreamEmbedding):
@@ -183,10 +187,6 @@ class VocabularyEmbedding(OneStreamEmbedding):
         super().__init__(config)
         self.weight = nn.Parameter(torch.empty(config.vocab_size, config.d_model))
 
-    @property
-    def shuffles(self) -> bool:
-        return self.training and self.config.symbol_embedding == "renamed"
-
     def assign(self, referents: Tensor) -> Slots:
         """Slots for `referents (B, L)`: slot s is referent s, or in training of `renamed` the s-th of a permutation."""
         config, count = self.config, self.config.num_symbols
@@ -196,9 +196,6 @@ class VocabularyEmbedding(OneStreamEmbedding):
             return Slots.from_referents(permute_some(moved))
         order = torch.randperm(count) if self.shuffles else torch.arange(count)
         return Slots.from_referents(order.to(referents.device).expand(referents.shape[0], -1))
-
-    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        return look_up(learned_rows(self.weight, self.config), input_ids, symbol_slots, self.config)
 
 
 class CanonicalEmbedding(VocabularyEmbedding):
@@ -238,10 +235,8 @@ class ViewsEmbedding(OneStreamEmbedding):
         return Slots.from_referents(referents.new_full((referents.shape[0], 1), -1))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        base = self.config.base_vocab_size
-        rows = torch.where(input_ids < base, input_ids, base + (input_ids - base) % self.config.num_views)
-        table = learned_rows(self.weight, self.config)
-        return nn.functional.embedding(rows, table).unsqueeze(1) * embedding_factor(self.config)
+        # One set of rows serves all symbols, as if each had slot 0.
+        return super().forward(input_ids, torch.where(input_ids < self.config.base_vocab_size, -1, 0), slots)
 
 
 def coreferent(input_ids: Tensor, attention_mask: Tensor, config: SymbolInvariantConfig) -> Tensor:
@@ -304,10 +299,6 @@ class RandomEmbedding(OneStreamEmbedding):
         vectors = self._draw(width) if self.training else self.session_vectors[:width]
         return Slots.from_referents(table, vectors.to(self.weight))
 
-    def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
-        table = random_rows(self.weight, slots.vectors, self.config)
-        return look_up(table, input_ids, symbol_slots, self.config)
-
 
 def permute_some(moved: Tensor) -> Tensor:
     """A random permutation per row, `(B, K)` int64, that leaves a place alone unless `moved (B, K)` bool."""
@@ -329,8 +320,6 @@ class GaussianEmbedding(OneStreamEmbedding):
 
     Source: LI section 2 and appendices B and G; the factor 1 / sqrt(D) is our choice, so that logits start near 1.
     """
-
-    unknown = "has no row in this model"
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
@@ -493,24 +482,13 @@ class StreamsHead(Head):
 
 
 class VocabularyHead(Head):
-    """Projects on the learned rows of base tokens and symbols."""
+    """Projects on the rows of base tokens and symbols, see `table_of`."""
 
     def forward(self, hidden_states: Tensor, slots: Slots) -> Tensor:
-        logits = self.features(hidden_states).squeeze(1) @ self.table(slots).T
+        logits = self.features(hidden_states).squeeze(1) @ table_of(self.weight, slots, self.config).T
         missing = ~slots.writable.transpose(1, 2).repeat_interleave(self.config.num_views, 2)
         missing = nn.functional.pad(missing, (self.config.base_vocab_size, 0))  # (B, 1 or L, V_n + K · num_views)
         return logits.masked_fill(missing, -math.inf)
-
-    def table(self, slots: Slots) -> Tensor:
-        """The `(V_n + K · num_views, D)` rows that are projected on."""
-        return learned_rows(self.weight, self.config)
-
-
-class RandomHead(VocabularyHead):
-    """Identical to VocabularyHead except: a part of each symbol's row is that of its slot in `slots.vectors`."""
-
-    def table(self, slots: Slots) -> Tensor:
-        return random_rows(self.weight, slots.vectors, self.config)
 
 
 class GaussianHead(Head):
@@ -528,5 +506,5 @@ def make_head(config: SymbolInvariantConfig, weight: nn.Parameter) -> Head:
 
     Its own weight is empty until `post_init` ties the two: else a checkpoint without either would load without a word.
     """
-    own: dict[str, type[Head]] = {"streams": StreamsHead, "random": RandomHead, "gaussian": GaussianHead}
+    own: dict[str, type[Head]] = {"streams": StreamsHead, "gaussian": GaussianHead}
     return own.get(config.symbol_embedding, VocabularyHead)(config, nn.Parameter(torch.empty_like(weight)))
