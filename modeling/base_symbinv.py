@@ -27,8 +27,7 @@ from .embedding_symbinv import (
 )
 from .layers_symbinv import (
     Attention,
-    DecoderLayer,
-    EncoderLayer,
+    Layer,
     LearnedPositions,
     RelativeBias,
     Sequence,
@@ -101,7 +100,7 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
     main_input_name = "input_ids"
     supports_gradient_checkpointing = True
     _supports_sdpa = True
-    _no_split_modules = ["EncoderLayer", "DecoderLayer"]
+    _no_split_modules = ["Layer"]
     _input_embed_layer = "embedding"
     kind: str  # of the configuration that the model needs
 
@@ -263,7 +262,7 @@ class Encoder(nn.Module):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.layers = nn.ModuleList(Layer(config, is_decoder=False) for _ in range(config.encoder_layers))
         self.passes = config.encoder_passes
         self.positions = LearnedPositions(config) if config.encoder_positions == "learned" else None
         self.norm = final_norm(config)
@@ -277,7 +276,7 @@ class Encoder(nn.Module):
         """
         states = [hidden_states]
         for layer in [*self.layers] * self.passes:
-            states.append(layer(states[-1], first if len(states) == 1 else source, trace=trace))
+            states.append(layer(states[-1], first if len(states) == 1 else source, traces=(trace, None)))
         return (*states[:-1], self.norm(states[-1]))
 
 
@@ -287,7 +286,7 @@ class Decoder(nn.Module):
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
         self.config = config
-        self.layers = nn.ModuleList(DecoderLayer(config, index) for index in range(config.decoder_layers))
+        self.layers = nn.ModuleList(Layer(config, True, index) for index in range(config.decoder_layers))
         self.relative_bias = RelativeBias(config) if config.decoder_positions == "t5" else None
         self.norm = final_norm(config)
 
@@ -316,7 +315,7 @@ class Decoder(nn.Module):
         for layer in self.layers:
             # What is computed again in the backward pass would be added to a cache again.
             kept = None if layer.gradient_checkpointing and self.training else cache
-            states.append(layer(states[-1], encoded, target, source, cache=kept, traces=traces))
+            states.append(layer(states[-1], target, encoded, source, cache=kept, traces=traces))
         return (*states[:-1], self.norm(states[-1]))
 
 

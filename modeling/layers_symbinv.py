@@ -402,44 +402,32 @@ class FeedForward(ResidualBlock):
         return self.add(hidden_states, self.fc2(self.activation(self.fc1(self.read(hidden_states)))))
 
 
-def blocks(config: SymbolInvariantConfig, kinds: Listed[str], layer_index: int) -> nn.ModuleDict:
-    """The attention blocks of these kinds that a layer has, in this order, by name."""
-    names = [name for name in kinds if name in (config.components or ())]
-    places = enumerate(names, layer_index * len(names))
-    return nn.ModuleDict({name: Attention(config, name.endswith("A"), place) for place, name in places})
+class Layer(GradientCheckpointingLayer):
+    """Self-attention, in a decoder cross-attention, and feed-forward.
 
+    An encoder's layer has the blocks EP and EA, as far as the configuration lists them; a decoder's the causal DP and
+    DA, and behind them CP and CA in the order listed. Source: SIT Algorithms 3 and 4.
+    """
 
-class EncoderLayer(GradientCheckpointingLayer):
-    """Per-stream self-attention (EP), aggregated self-attention (EA), feed-forward. Source: SIT Algorithm 3."""
-
-    def __init__(self, config: SymbolInvariantConfig):
+    def __init__(self, config: SymbolInvariantConfig, is_decoder: bool, index: int = 0):
         super().__init__()
-        self.self_attention = blocks(config, ("EP", "EA"), 0)
-        self.feed_forward = FeedForward(config)
+        listed = config.components or []
+        own, cross = (("DP", "DA"), ("CP", "CA")) if is_decoder else (("EP", "EA"), ())
 
-    def forward(self, hidden_states: Tensor, source: Sequence, trace: list | None = None) -> Tensor:
-        """Maps `hidden_states (B, S, L, D)` to the same shape; `trace` gets the weights of each attention block."""
-        for block in self.self_attention.values():
-            hidden_states = block.to_itself(hidden_states, source, None, trace)
-        return self.feed_forward(hidden_states)
+        def blocks(names: Listed[str]) -> nn.ModuleDict:
+            places = enumerate(names, index * len(names))
+            return nn.ModuleDict({name: Attention(config, name.endswith("A"), place) for place, name in places})
 
-
-class DecoderLayer(GradientCheckpointingLayer):
-    """Causal self-attention (DP, DA), cross-attention (CP, CA in the order listed), feed-forward: SIT Algorithm 4."""
-
-    def __init__(self, config: SymbolInvariantConfig, layer_index: int):
-        super().__init__()
-        cross = [name for name in config.components or () if name in ("CP", "CA")]
-        self.self_attention = blocks(config, ("DP", "DA"), layer_index)
-        self.cross_attention = blocks(config, cross, layer_index)
+        self.self_attention = blocks([name for name in own if name in listed])
+        self.cross_attention = blocks([name for name in listed if name in cross])
         self.feed_forward = FeedForward(config)
 
     def forward(
         self,
         hidden_states: Tensor,
-        encoded: Tensor | None,
-        target: Sequence,
-        source: Sequence | None,
+        own: Sequence,
+        encoded: Tensor | None = None,
+        source: Sequence | None = None,
         cache: SymbolInvariantCache | None = None,
         traces: Listed[list | None] = (None, None),
     ) -> Tensor:
@@ -448,8 +436,8 @@ class DecoderLayer(GradientCheckpointingLayer):
         `traces` get the weights of each self-attention and of each cross-attention block.
         """
         for block in self.self_attention.values():
-            hidden_states = block.to_itself(hidden_states, target, cache, traces[0])
+            hidden_states = block.to_itself(hidden_states, own, cache, traces[0])
         if encoded is not None and source is not None:
             for block in self.cross_attention.values():
-                hidden_states = block.to_source(hidden_states, encoded, target, source, cache, traces[1])
+                hidden_states = block.to_source(hidden_states, encoded, own, source, cache, traces[1])
         return self.feed_forward(hidden_states)
