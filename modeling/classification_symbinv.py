@@ -15,6 +15,7 @@ from .base_symbinv import (
 )
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import OneStreamEmbedding, aggregate_streams, mean_over_streams
+from .loss_symbinv import token_loss
 from .slots_symbinv import COUNTED, Slots, refuse_embeddings, refuse_taken_labels, slots_to_ids
 from .versions_symbinv import SequenceClassifierOutput, TokenClassifierOutput
 
@@ -169,9 +170,7 @@ class SymbolInvariantForTokenClassification(_Classifier):
         loss = None
         if labels is not None:
             require_one_per_token(labels, logits, "class")
-            wide = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
-            count = (labels != -100).sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
-            loss = nn.functional.cross_entropy(wide, labels.flatten(), reduction="sum") / count
+            loss = token_loss(logits, logits, labels, num_items_in_batch, None, self.config)
         output = TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
         return self._as_wanted(output, return_dict)
 
