@@ -64,16 +64,12 @@ class AdaCos(nn.Module):
 
 
 def _gather_processes(columns: Tensor) -> Tensor:
-    """The `(rows, columns)` of all processes side by side; each may bring another number, filled up with zeros."""
+    """The `(rows, columns)` of all processes side by side; each may bring another number of columns."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return columns
-    world = torch.distributed.get_world_size()
-    lengths = [columns.new_zeros(1, dtype=torch.long) for _ in range(world)]
-    torch.distributed.all_gather(lengths, torch.tensor([columns.shape[1]], device=columns.device))
-    width = max(int(length) for length in lengths)
-    parts = [columns.new_empty(len(columns), width) for _ in range(world)]
-    torch.distributed.all_gather(parts, nn.functional.pad(columns, (0, width - columns.shape[1])))
-    return torch.cat(parts, dim=1)
+    parts = [columns] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(parts, columns.cpu())
+    return torch.cat([part.to(columns) for part in parts], dim=1)
 
 
 def token_loss(
