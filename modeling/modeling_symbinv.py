@@ -127,7 +127,10 @@ class SymbolInvariantModel(EncodingModel):
         The symbols of the decoder's `prompt (B·N, T)` get streams too if there is one answer per input.
         """
         if given is not None:
-            return as_encoded(given)
+            if getattr(given, "symbol_slots", None) is None:
+                why = "without slot_referents and symbol_slots, which tell whose streams it holds"
+                raise ValueError(f"encoder_outputs is a {type(given).__name__} {why}; pass what get_encoder() returned")
+            return given
         if input_ids is None:
             raise ValueError("input_ids and encoder_outputs are both None; pass one of them")
         one_each = prompt is not None and prompt.shape[0] == input_ids.shape[0]
@@ -273,14 +276,6 @@ def answers_per_input(name: str, answers: int, inputs: int) -> int:
             f"{name} has batch {answers}, the encoder's output {inputs}; the first must be a multiple of the second"
         )
     return each
-
-
-def as_encoded(given: Any) -> SymbolInvariantOutput:
-    """What a caller passed as `encoder_outputs`; refuses what `get_encoder()` does not return."""
-    if getattr(given, "symbol_slots", None) is None:
-        why = "without slot_referents and symbol_slots, which tell whose streams it holds"
-        raise ValueError(f"encoder_outputs is a {type(given).__name__} {why}; pass what get_encoder() returned")
-    return given
 
 
 SymbolInvariantModel.register_for_auto_class("AutoModel")
