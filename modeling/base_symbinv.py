@@ -85,6 +85,13 @@ class SymbolInvariantOutput(OutputWithCache):
     slot_active: Tensor | None = None
     attention_mask: Tensor | None = None
 
+    @property
+    def slots(self) -> Slots:
+        """The slots that the model read the texts with."""
+        if self.slot_active is None:
+            return Slots.from_referents(self.slot_referents, self.slot_vectors)
+        return Slots(self.slot_referents, self.slot_active)
+
     def of_questions(self, places: Listed[int]) -> "SymbolInvariantOutput":
         """What an encoder made of the examples at `places` only."""
         names = ("last_hidden_state", "slot_referents", "symbol_slots", "attention_mask")

@@ -7,6 +7,7 @@ Letters: B batch, S streams, K slots (= num_symbols, with streams S), T length, 
 
 import math
 from collections.abc import Sequence as Listed
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -233,9 +234,9 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         asked = keeps_cache, output_attentions, output_hidden_states
         outputs = self.model(*inputs, *asked, return_dict=True, inputs_embeds=inputs_embeds, cache=cache)
         kept = slice(-logits_to_keep, None)
-        slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
+        slots = outputs.slots
         if streams:
-            slots = Slots(outputs.slot_referents, outputs.slot_active[:, :, kept])
+            slots = replace(slots, active=slots.active[:, :, kept])
         logits, cosines = self._scores(outputs.last_hidden_state[:, :, kept], slots)
         shuffled = streams or slot_referents is not None or self.model.embedding.shuffles
         if num_draws > 1:

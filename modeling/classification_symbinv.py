@@ -16,7 +16,7 @@ from .base_symbinv import (
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import OneStreamEmbedding, aggregate_streams, mean_over_streams
 from .loss_symbinv import token_loss
-from .slots_symbinv import COUNTED, Slots, refuse_embeddings, refuse_taken_labels, slots_to_ids
+from .slots_symbinv import COUNTED, refuse_embeddings, refuse_taken_labels, slots_to_ids
 from .versions_symbinv import SequenceClassifierOutput, TokenClassifierOutput
 
 
@@ -94,8 +94,7 @@ class SymbolInvariantForSequenceClassification(_Classifier):
         `|y - ŷ| / |y|`, where no label may be 0; for classification, of int64 `labels (B,)`, the cross-entropy.
         """
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, True, inputs_embeds)
-        active = Slots.from_referents(outputs.slot_referents).active
-        logits = self._pool(mean_over_streams(outputs.last_hidden_state, active), outputs.attention_mask)
+        logits = self._pool(mean_over_streams(outputs.last_hidden_state, outputs.slots.active), outputs.attention_mask)
         loss = None if labels is None else self._loss(logits, labels)
         output = SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
         return self._as_wanted(output, return_dict)
@@ -164,8 +163,7 @@ class SymbolInvariantForTokenClassification(_Classifier):
         if isinstance(self.model.embedding, OneStreamEmbedding):
             view = outputs.last_hidden_state.squeeze(1)  # (B, L, D)
         else:
-            active = Slots.from_referents(outputs.slot_referents).active
-            view = aggregate_streams(outputs.last_hidden_state, outputs.symbol_slots, active)
+            view = aggregate_streams(outputs.last_hidden_state, outputs.symbol_slots, outputs.slots.active)
         logits = self.classifier(view)
         loss = None
         if labels is not None:
@@ -230,7 +228,7 @@ class SymbolInvariantForMaskedLM(TokenHeadModel):
             refuse_taken_labels(labels, num_items_in_batch, COUNTED)
             return_id_logits = labels is None or not self.training
         outputs = self.model(input_ids, attention_mask, output_attentions, output_hidden_states, True, inputs_embeds)
-        slots = Slots.from_referents(outputs.slot_referents)
+        slots = outputs.slots
         scores = self._scores(outputs.last_hidden_state, slots)
         if labels is not None:
             require_one_per_token(labels, scores[0], "id")

@@ -81,7 +81,7 @@ class SymbolInvariantModel(EncodingModel):
         asked = output_attentions, output_hidden_states
         encoded = self.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked, num_streams)
         states = encoded.last_hidden_state
-        slots = Slots.from_referents(encoded.slot_referents, encoded.slot_vectors)
+        slots = encoded.slots
         if decoder_input_ids is None:
             start = self.config.decoder_start_token_id
             decoder_input_ids = torch.full((states.shape[0], 1), start, device=states.device)
@@ -198,8 +198,8 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         encoded = self.model.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked, num_streams)
         config, grows = self.config, isinstance(self.model.embedding, GrowingEmbedding)
         if labels is not None:
-            slots = Slots.from_referents(encoded.slot_referents)
-            slots = slots.repeat_interleave(answers_per_input("labels", len(labels), len(slots.referents)))
+            answers = answers_per_input("labels", len(labels), len(encoded.slot_referents))
+            slots = encoded.slots.repeat_interleave(answers)
             if grows:  # more new symbols than the model may write
                 new = referents_of(labels, *self._base_and_views, check=False)
                 found = self.model.embedding.assign(new, slots.referents).referents
@@ -212,13 +212,10 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         keeps_cache = use_cache if labels is None else False
         inputs = input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoded, past_key_values
         outputs = self.model(*inputs, keeps_cache, *asked, return_dict=True, cache=cache, num_streams=num_streams)
-        if grows:
-            slots = Slots(outputs.slot_referents, outputs.slot_active)
-            if labels is not None:
-                columns = self._columns(labels, slots)
-        else:
-            slots = Slots.from_referents(outputs.slot_referents, outputs.slot_vectors)
-            slots = slots.repeat_interleave(outputs.last_hidden_state.shape[0] // slots.referents.shape[0])
+        answers = outputs.last_hidden_state.shape[0] // outputs.slot_referents.shape[0]
+        slots = outputs.slots.repeat_interleave(answers)
+        if grows and labels is not None:
+            columns = self._columns(labels, slots)
         scores = self._scores(outputs.last_hidden_state, slots)
         output = SymbolInvariantOutput(
             **{name: value for name, value in outputs.items() if name not in ("last_hidden_state", "slot_active")},
@@ -231,8 +228,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         """What `_step` needs of some questions, with so many answers each."""
         if len(questions) < len(encoded.slot_referents):
             encoded = encoded.of_questions(questions)
-        slots = Slots.from_referents(encoded.slot_referents, encoded.slot_vectors)
-        rotary = self.config.decoder_positions == "rope"
+        slots, rotary = encoded.slots, self.config.decoder_positions == "rope"
         source = self.model._source(slots, encoded.symbol_slots, encoded.attention_mask, rotary)
         return {"encoded": encoded.last_hidden_state, "source": source, "slots": slots.repeat_interleave(each)}
 
