@@ -25,7 +25,7 @@ from .configuration_symbinv import check_grammar
 from .grammar_symbinv import GRAMMARS, GrammarProcessor
 from .search_symbinv import Found, Reader, Told, search
 from .slots_symbinv import Names, Slots, inferred_mask, referents_of, refuse_counts, refuse_embeddings, refuse_lost
-from .versions_symbinv import BaseStreamer, GenerationMixin, SuppressTokensLogitsProcessor
+from .versions_symbinv import GenerationMixin, SuppressTokensLogitsProcessor
 
 
 @dataclass
@@ -180,9 +180,15 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         rows = prompts.repeat_interleave(shared, 0)
         read = Reader(start.step, rows, others, mask, cache, beams, shared, together, bool(record), start.columns)
         streamer = tools["streamer"]
-        if streamer is not None and start.names is not None:
-            streamer = IdStreamer(streamer, start.names)
-        found, steps = search(read, told, self._processors(start, settings, told, tools, shared), streamer)
+
+        def show(ids: Tensor) -> None:
+            names = start.names
+            streamer.put(ids if names is None else names.outside(ids.reshape(batch, -1)).reshape(ids.shape))
+
+        processors = self._processors(start, settings, told, tools, shared)
+        found, steps = search(read, told, processors, None if streamer is None else show)
+        if streamer is not None:
+            streamer.end()
         fields = self._fields(found, steps, start, told, wanted if beams > 1 else 1)
         if cache is not None and not read.is_plain:
             cache.reset()  # it holds some rows only, or in another order
@@ -373,20 +379,6 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
 
 # What a call brings along for the search: no setting, and no input of the model.
 _TOOLS = ("logits_processor", "stopping_criteria", "prefix_allowed_tokens_fn", "streamer", "tokenizer")
-
-
-class IdStreamer(BaseStreamer):
-    """Hands slot ids on to a user's streamer as ids."""
-
-    def __init__(self, streamer: BaseStreamer, names: Names):
-        self.streamer, self.names = streamer, names
-
-        self.end = streamer.end
-
-    def put(self, value: Tensor) -> None:
-        """Hands on `value (B, T)`, the prompts, or `(B,)`, the next token of each text."""
-        rows = value if value.dim() == 2 else value.unsqueeze(1)
-        self.streamer.put(self.names.outside(rows).reshape(value.shape))
 
 
 def _stops(settings: Settings, tools: dict[str, Any], start: Beginning) -> Callable[[Tensor, Any], Tensor] | None:

@@ -56,7 +56,7 @@ Found = list[list[tuple[float, list[int], list[int]]]]
 
 
 def search(
-    read: "Reader", told: Told, processors: Sequence[Callable[[Tensor, Tensor], Tensor]], streamer: Any = None
+    read: "Reader", told: Told, processors: Sequence[Callable[[Tensor, Tensor], Tensor]], show: Any = None
 ) -> tuple[Found, dict[str, list[Any]]]:
     """Continues prompts until nothing better can come; gives what was found, and what was to be recorded step by step.
 
@@ -66,8 +66,8 @@ def search(
     candidate of probability zero becomes a beam. Where fewer than N have one, the best stands for the others with
     probability zero.
 
-    `processors (R, C)` change the scores of texts `(R, T)`, in order. A `streamer` gets the prompts and then each
-    step's tokens `(U,)`, for one beam only.
+    `processors (R, C)` change the scores of texts `(R, T)`, in order. `show` gets the prompts `(R, T)` and then each
+    step's tokens `(R,)`, for one beam only.
 
     Raises:
         ValueError: if nothing may follow a text that has no answer yet.
@@ -85,8 +85,8 @@ def search(
     still = list(range(searches))
     parents = list(range(len(text)))
     deadline = math.inf if told.max_time is None else time.monotonic() + told.max_time
-    if streamer is not None:
-        streamer.put(text.cpu())
+    if show is not None:
+        show(text.cpu())
 
     while still:
         # 1. The model reads the last tokens; processors change what it says of the next ones.
@@ -121,7 +121,7 @@ def search(
                     going.append((point, rows[parent], token))
                 elif rank < beams:
                     answers[one].append(Answer(point / length**told.length_penalty, step, rows[parent], token))
-                    tokens[rows[0]] = token  # for a streamer, and as the last token of a text
+                    tokens[rows[0]] = token  # to be shown, and as the last token of a text
             if not going and not answers[one]:
                 said = f"no token may follow answer {one} after {length - 1} tokens: processors forbid all"
                 raise ValueError(f"{said} that are possible; allow one, such as the token that ends an answer")
@@ -143,10 +143,8 @@ def search(
         if parents != list(range(len(text))):
             text = text[torch.tensor(parents, device=text.device)]
         text = torch.cat((text, written.unsqueeze(1)), dim=1)
-        if streamer is not None:
-            streamer.put(written.cpu())
-    if streamer is not None:
-        streamer.end()
+        if show is not None:
+            show(written.cpu())
     return [[(answer.score, *_traced(answer, history)) for answer in one] for one in answers], steps
 
 

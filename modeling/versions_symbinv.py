@@ -37,7 +37,6 @@ _NAMES = {
     "PrefixConstrainedLogitsProcessor RepetitionPenaltyLogitsProcessor SequenceBiasLogitsProcessor "
     "SuppressTokensAtBeginLogitsProcessor SuppressTokensLogitsProcessor TemperatureLogitsWarper TopHLogitsWarper "
     "TopKLogitsWarper TopPLogitsWarper TypicalLogitsWarper",
-    "generation.streamers": "BaseStreamer",
     "generation.utils": "GenerationMixin",
     "modeling_layers": "GradientCheckpointingLayer",
     "modeling_outputs": "SequenceClassifierOutput TokenClassifierOutput",
