@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .slots_symbinv import Names
+from .slots_symbinv import Names, referents_of
 from .versions_symbinv import (
     EncoderNoRepeatNGramLogitsProcessor,
     EncoderRepetitionPenaltyLogitsProcessor,
@@ -204,18 +204,13 @@ def allowed_in_slots(
 
     def allowed(index: int, written: Tensor) -> list[int]:
         own = Names(names.known[index : index + 1], base, views)
-        referents = own.known[0].tolist()
         if invents:  # up to the next new symbol
-            last = max(sum(referent >= 0 for referent in referents), 1 + (int(written.max()) - base) // views)
-            referents = own.referents(last + 1)[0].tolist()
-        ids = {
-            base + referent * views + view: base + slot * views + view
-            for slot, referent in enumerate(referents)
-            for view in range(views)
-            if referent >= 0
-        }
+            last = max(int((own.known >= 0).sum()), 1 + (int(written.max()) - base) // views)
+            own = Names(own.referents(last + 1), base, views)
         wanted = flat(function(index, own.outside(written.unsqueeze(0))[0]))
-        found = [ids.get(token, token) for token in wanted if token < base or token in ids]
+        ids = torch.tensor([wanted], dtype=torch.long, device=written.device)
+        is_known = (ids < base) | (own.numbers(referents_of(ids, base, views)) >= 0)
+        found: list[int] = own.inside(ids)[is_known].tolist()
         if wanted and not found:
             said = f"prefix_allowed_tokens_fn allows {wanted} only, symbols that input {index} does not have"
             raise ValueError(f"{said}; allow one of its symbols or a base token")
