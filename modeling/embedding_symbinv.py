@@ -132,7 +132,7 @@ class OneStreamEmbedding(nn.Module, ABC):
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__()
-        self.config = config
+        self.config, self.num_rows = config, config.num_symbols  # of how many symbols there are rows
 
     @property
     def shuffles(self) -> bool:
@@ -144,14 +144,16 @@ class OneStreamEmbedding(nn.Module, ABC):
         """Slots for the symbols of `referents (B, L)`, -1 at base tokens."""
 
     def refuse_unknown(self, referents: Tensor) -> None:
-        """Raises a ValueError for any of `referents (B, L)` from `num_symbols` on, which has no row."""
+        """Raises a ValueError for any of `referents (B, L)` that has no row."""
         if torch.compiler.is_compiling():
             return
-        count, base, kind = self.config.num_symbols, self.config.base_vocab_size, self.config.symbol_embedding
+        count, base, kind = self.num_rows, self.config.base_vocab_size, self.config.symbol_embedding
         largest, views = int(referents.max()), self.config.num_views
         if largest >= count:
             more = 'use a model with "streams" or "random"'
-            if kind == "gaussian" and self.config.random_share == 1:
+            if kind == "random":
+                more = "use a model with a larger random_dim"
+            elif kind == "gaussian" and self.config.random_share == 1:
                 more = "raise num_symbols, on which no weight depends"
             raise ValueError(
                 f"symbol id {base + largest * views}: this model has rows for {count} symbols only, ids {base} … "
@@ -235,6 +237,7 @@ class ViewsEmbedding(OneStreamEmbedding):
         return Slots.from_referents(referents.new_full((referents.shape[0], 1), -1))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
+        """Embeds `input_ids (B, L)` by the rows of their views; `symbol_slots (B, L)` tell nothing."""
         # One set of rows serves all symbols, as if each had slot 0.
         return super().forward(input_ids, torch.where(input_ids < self.config.base_vocab_size, -1, 0), slots)
 
@@ -272,26 +275,19 @@ class RandomEmbedding(OneStreamEmbedding):
         rows = config.base_vocab_size + config.num_views
         self.weight = nn.Parameter(torch.empty(rows, config.d_model - config.random_dim))
         # Logits have a column per symbol up to the largest of the batch, so a huge one is an oversight.
-        self._limit = int(min(max(2**12, config.num_symbols), num_vectors(config.random_method, config.random_dim)))
+        self.num_rows = int(min(max(2**12, config.num_symbols), num_vectors(config.random_method, config.random_dim)))
         self._draw = partial(random_vectors, config.random_method, config.random_dim)
         self.start_session(0)
 
     def start_session(self, seed: int) -> None:
         """Draws the random part of every symbol for the evaluation to come; a new model starts with seed 0."""
-        self.session_vectors = self._draw(self._limit, torch.Generator("cpu").manual_seed(seed))
+        self.session_vectors = self._draw(self.num_rows, torch.Generator("cpu").manual_seed(seed))
 
     def assign(self, referents: Tensor) -> Slots:
         """Slots for `referents (B, L)`: slot r is referent r; an example has those of training and its own."""
-        base, known, views = self.config.base_vocab_size, self.config.num_symbols, self.config.num_views
-        largest = known - 1 if is_exporting() else int(referents.max())
-        if largest >= self._limit:
-            raise ValueError(
-                f"symbol id {base + largest * views}: this model has random parts for {self._limit} symbols, ids "
-                f'{base} … {base + self._limit * views - 1} (random_method="{self.config.random_method}", '
-                f"random_dim={self.config.random_dim}); rename the symbols if there are few enough, else use a model "
-                "with a larger random_dim"
-            )
-        width = max(known, largest + 1)
+        self.refuse_unknown(referents)
+        known = self.config.num_symbols
+        width = known if is_exporting() else max(known, int(referents.max()) + 1)
         # Symbols of other examples do not count: an answer does not depend on what shares the batch.
         table = referents.new_full((referents.shape[0], 1 + width), -1)
         table[:, 1 : 1 + known] = torch.arange(known)
@@ -350,6 +346,7 @@ class GaussianEmbedding(OneStreamEmbedding):
         return Slots.from_referents(order.expand(referents.shape[0], -1), self.draw(referents.shape[0]))
 
     def forward(self, input_ids: Tensor, symbol_slots: Tensor, slots: Slots) -> Tensor:
+        """Embeds `input_ids (B, L)` of slots `symbol_slots (B, L)` by base rows and by those that were drawn."""
         # Neither here nor in `GaussianHead` is the table of base tokens copied per sequence.
         base_rows = learned_rows(self.weight[: self.config.base_vocab_size], self.config)
         base = nn.functional.embedding(input_ids.clamp(max=self.config.base_vocab_size - 1), base_rows)  # (B, L, D)

@@ -249,12 +249,12 @@ def test_unknown_symbols_of_labels_and_of_the_decoder_are_refused(symbol_embeddi
         (
             {"random_method": "hypercube"},
             BASE + 32,
-            r"symbol id 45: this model has random parts for 32 symbols, ids 13 … 44 \(random_method=\"hypercube\", "
-            r"random_dim=5\); rename the symbols if there are few enough, else use a model with a larger random_dim",
+            r"symbol id 45: this model has rows for 32 symbols only, ids 13 … 44 \(symbol_embedding=\"random\"\); "
+            "rename the symbols if there are few enough, else use a model with a larger random_dim",
         ),
-        ({"random_method": "neighbors", "random_dim": 2}, BASE + 8, "symbol id 21: this model has random parts for 8 "),
-        ({"random_method": "normal"}, BASE + 4096, "symbol id 4109: this model has random parts for 4096 symbols"),
-        ({"random_dim": 17}, BASE + 10**15, "this model has random parts for 4096 symbols"),
+        ({"random_method": "neighbors", "random_dim": 2}, BASE + 8, "symbol id 21: this model has rows for 8 "),
+        ({"random_method": "normal"}, BASE + 4096, "symbol id 4109: this model has rows for 4096 symbols"),
+        ({"random_dim": 17}, BASE + 10**15, "this model has rows for 4096 symbols"),
     ],
 )
 def test_random_refuses_symbols_beyond_its_random_parts(fields, symbol, message):
