@@ -285,7 +285,9 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             return start
         base, length = self.config.base_vocab_size, input_ids.shape[1]
         settings.refuse_symbols(base)
-        start.names, start.shown = self._names(input_ids, mask), input_ids
+        check_source(input_ids, mask)
+        referents = referents_of(input_ids, base, attention_mask=mask)
+        start.names, start.shown = Names(Slots.in_order(referents).referents, base), input_ids
         start.prompts = start.names.inside(input_ids, mask)
         if mask is not None:
             order = mask.bool().int().sort(dim=1, stable=True).indices  # padding comes first
@@ -302,20 +304,6 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         """Logits of the last tokens by id, behind `ids (R, T)`, and what is to be recorded."""
         asked = {f"output_{kind}": True for kind in kinds} | {"use_cache": cache is not None, "return_dict": True}
         return self(ids, mask, cache, logits_to_keep=1, **asked, **rows)
-
-    def slot_referents(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """With streams, the referent `(B, K)` of each slot in a call of `generate`, -1 where a slot has none.
-
-        Inside, the id of a symbol is V_n + its slot, counted from 0. Symbols that `input_ids (B, T)` do not have
-        follow: the smallest referents left, in ascending order. `attention_mask (B, T)` is None if padding tokens tell.
-        """
-        mask = inferred_mask(input_ids, self.config) if attention_mask is None else attention_mask
-        return self._names(input_ids, mask).known
-
-    def _names(self, input_ids: Tensor, attention_mask: Tensor | None) -> Names:
-        check_source(input_ids, attention_mask)
-        base = self.config.base_vocab_size
-        return Names(Slots.in_order(referents_of(input_ids, base, attention_mask=attention_mask)).referents, base)
 
 
 def refuse_rows(**given: Any) -> None:

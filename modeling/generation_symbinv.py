@@ -72,6 +72,15 @@ class Beginning:
     grammar: dict[str, Any] | None = None  # of the answers, where settings know none
     never_written: Sequence[int] = ()  # ids that are for the beginning of answers, or for behind their ends
 
+    @property
+    def slot_referents(self) -> Tensor | None:
+        """The referents `(B, K)` of the slots that may be written, -1 where there is none; None without names."""
+        if self.names is None or self.limit is None:
+            return None if self.names is None else self.names.known
+        counts = ((self.limit - self.names.base_vocab_size) // self.names.num_views).unsqueeze(1)  # (B, 1)
+        width = max(int(counts.max()), 1)
+        return self.names.referents(width).masked_fill(torch.arange(width, device=counts.device) >= counts, -1)
+
 
 class WithoutPages:
     """Refuses continuous batching."""
@@ -137,6 +146,17 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
             raise ValueError(f"{name}={call[name]!r}: neither the model nor generate has such an argument; {remedy}")
         return self._searched(start, settings, cache, tools)
 
+    @torch.no_grad()
+    def slot_referents(self, input_ids: Tensor, attention_mask: Tensor | None = None, **call: Any) -> Tensor | None:
+        """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where a slot has none.
+
+        Those of `input_ids (B, L)` come first, by `attention_mask (B, L)` or padding tokens, then those of an answer's
+        beginning, `decoder_input_ids (B, T)`. Where new symbols may be written up to a limit, the smallest referents
+        left follow, in ascending order. None for a decoder without streams, where ids stay as they are.
+        """
+        call["attention_mask"] = attention_mask
+        return self._begin(input_ids, Settings(call, None, self.generation_config), call).slot_referents
+
     def _searched(
         self, start: Beginning, settings: Settings, cache: SymbolInvariantCache | None, tools: dict[str, Any]
     ) -> Any:
@@ -198,9 +218,7 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
             return fields["sequences"]
         if start.encoder is not None:
             fields |= {f"encoder_{kind}": start.encoder[kind] for kind in kinds}
-        if start.names is not None:
-            fields["slot_referents"] = start.names.known if start.limit is None else _with_new(start.names, start.limit)
-        return SymbolInvariantGenerateOutput(**fields, cache=cache)
+        return SymbolInvariantGenerateOutput(**fields, cache=cache, slot_referents=start.slot_referents)
 
     def _processors(
         self, start: Beginning, settings: Settings, told: Told, tools: dict[str, Any], shared: int
@@ -314,14 +332,12 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
             numbers = (known >= 0).long().cumsum(1) - 1
             limit = new_symbols(config, settings, "that of the configuration")
             own = (known >= 0).sum(1)
-            known = known.gather(1, (known < 0).int().sort(dim=1, stable=True).indices)  # those that exist first
-            if prompt is not None:
-                known = Slots.in_order(torch.cat((known, referents_of(prompt, base, views)), dim=1)).referents
+            more = [] if prompt is None else [referents_of(prompt, base, views)]
+            known = Slots.in_order(torch.cat((known, *more), dim=1)).referents  # without the anonymous stream
             refuse_counts("decoder_input_ids", (known >= 0).sum(1) - own, limit)
             columns, limit = base + (int(own.max()) + limit) * views, base + (own + limit) * views
         names = Names(known, base, views)
-        if mask is None:
-            mask = torch.ones_like(outputs.symbol_slots) if outputs.attention_mask is None else outputs.attention_mask
+        mask = outputs.attention_mask if mask is None else mask
         numbers = numbers.where(outputs.slot_referents >= 0, -1)
         encoder = replace(outputs, slot_referents=numbers, attention_mask=mask)
         start = settings.get("decoder_start_token_id")
@@ -356,25 +372,6 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
             grammar=config.grammar,
             never_written=sorted(special - {None, *flat(settings.get("eos_token_id"))}),
         )
-
-    def slot_referents(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, decoder_input_ids: Tensor | None = None
-    ) -> Tensor:
-        """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where a slot has none.
-
-        Those of `input_ids (B, L)` come first, by `attention_mask (B, L)` or padding tokens, then those of
-        `decoder_input_ids (B, T)`; with `num_fresh_symbols` the smallest referents left follow, in ascending order.
-        """
-        config, base, views = self.config, self.config.base_vocab_size, self.config.num_views
-        mask = inferred_mask(input_ids, config) if attention_mask is None else attention_mask
-        question = joined = referents_of(input_ids, base, views, mask)
-        if decoder_input_ids is not None:
-            joined = torch.cat((question, referents_of(decoder_input_ids, base, views)), dim=1)
-        if not config.answers_have_new_symbols:
-            return self.model.embedding.assign(joined).referents
-        own = (Slots.in_order(question).referents >= 0).sum(1)
-        names = Names(Slots.in_order(joined).referents, base, views)
-        return _with_new(names, base + (own + config.num_fresh_symbols) * views)
 
 
 # What a call brings along for the search: no setting, and no input of the model.
@@ -411,10 +408,3 @@ def new_symbols(config: Any, settings: Settings, none: str) -> Any:
     if limit is not None and limit < 0:
         raise ValueError(f"num_fresh_symbols={limit}: must be at least 0, or None for {none}")
     return limit
-
-
-def _with_new(names: Names, limit: Tensor) -> Tensor:
-    """The referents `(B, K)` of the slots that may be written, of which each row has as many columns as its `limit`."""
-    counts = ((limit - names.base_vocab_size) // names.num_views).unsqueeze(1)  # (B, 1)
-    width = max(int(counts.max()), 1)
-    return names.referents(width).masked_fill(torch.arange(width, device=counts.device) >= counts, -1)

@@ -87,8 +87,6 @@ class SymbolInvariantModel(EncodingModel):
             decoder_input_ids = torch.full((states.shape[0], 1), start, device=states.device)
         answers = answers_per_input("decoder_input_ids", decoder_input_ids.shape[0], states.shape[0])
         mask = encoded.attention_mask if attention_mask is None else attention_mask
-        if mask is None:
-            mask = torch.ones_like(encoded.symbol_slots)
         rotary = self.config.decoder_positions == "rope" and (known is None or not known.cross)
         source = self._source(slots, encoded.symbol_slots, mask, rotary)
         slots = slots.repeat_interleave(answers)
