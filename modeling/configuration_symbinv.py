@@ -266,8 +266,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
                 raise ValueError(f"{name}={value}: must be finite; JSON has no such number, so it could not be saved")
         last, least = self.base_vocab_size - 1, 0 if self.symbol_embedding in ("streams", "views") else 1
         ones = ("base_vocab_size", "num_views", "d_model", "num_attention_heads", "d_ff", "max_positions")
-        ids = (self.pad_token_id, self.bos_token_id, self.eos_token_id, self.decoder_start_token_id)
-        names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+        ids = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
         fresh, spread = self.num_fresh_symbols, self.initializer_range
         self._refuse([
             *((name, fields[name] < 1, "must be at least 1") for name in (*ones, "encoder_passes")),
@@ -287,8 +286,8 @@ class SymbolInvariantConfig(PreTrainedConfig):
              "must be a key of transformers' ACT2FN, such as relu"),
             ("problem_type", self.problem_type not in (None, "regression", "single_label_classification"),
              "use regression or single_label_classification, or None for regression with one label alone"),
-            *((name, token is not None and not 0 <= token <= last, f"must be a base id, 0 … {last}")
-              for name, token in zip(names, ids, strict=True)),
+            *((name, fields[name] is not None and not 0 <= fields[name] <= last, f"must be a base id, 0 … {last}")
+              for name in ids),
         ])  # fmt: skip
         heads = 2 * self.num_attention_heads
         rule = f"must be a multiple of 2 * num_attention_heads = {heads}, so that each head has an even width to rotate"

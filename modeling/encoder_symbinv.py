@@ -249,9 +249,3 @@ class SymbolInvariantEncoderForTokenClassification(_WithHead):
 SymbolInvariantEncoder.register_for_auto_class("AutoModel")  # saved checkpoints bring the code along
 SymbolInvariantEncoderForSequenceClassification.register_for_auto_class("AutoModelForSequenceClassification")
 SymbolInvariantEncoderForTokenClassification.register_for_auto_class("AutoModelForTokenClassification")
-
-__all__ = [
-    "SymbolInvariantEncoder",
-    "SymbolInvariantEncoderForSequenceClassification",
-    "SymbolInvariantEncoderForTokenClassification",
-]

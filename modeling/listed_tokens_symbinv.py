@@ -109,8 +109,6 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         return ends[0] if ends else 0
 
     def _parts(self, name: str) -> tuple[str, int]:
-        if len(self.views) == 1:
-            return name, 0
         view = self._view(name)
         stem = name.removesuffix(self.views[view])
         if view and self._view(stem):
