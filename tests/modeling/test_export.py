@@ -168,6 +168,3 @@ def test_every_other_exported_model_gives_the_models_logits_and_an_error_beyond_
         ids = torch.zeros(1, model.config.max_positions + 1, dtype=torch.long)
         with pytest.raises(IndexError, match="out of range"):  # no such position was learned
             program(input_ids=ids, attention_mask=torch.ones_like(ids))
-
-
-# The exporters of transformers

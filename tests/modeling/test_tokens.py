@@ -128,12 +128,6 @@ def test_renaming_referents_keeps_each_class_and_renames_each_filled_mask_bit_fo
         assert torch.equal(*in_slots)
 
 
-@pytest.mark.parametrize("changes", [STREAMS, {}, {"symbol_embedding": "canonical"}], ids=str)
-def test_two_places_of_one_symbol_and_two_symbols_get_other_logits(changes):
-    logits = labeller(**changes)(torch.tensor([[symbol(0, 0), 3, symbol(1, 0), symbol(0, 0)]])).logits[0]
-    assert len({tuple(row.tolist()) for row in logits}) == 4
-
-
 class TestLoss:
     LABELS = ([0, 3, -100], [1, 2, 2])
 

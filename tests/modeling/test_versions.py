@@ -9,9 +9,6 @@ from hf_symbinv.modeling import versions_symbinv
 from hf_symbinv.modeling.versions_symbinv import check_transformers
 
 CODE = Path(versions_symbinv.__file__).parent
-# What transformers loads first from a checkpoint: the files that register a class for it.
-
-# transformers says that it is another version, and lacks what that one lacks.
 
 
 @pytest.mark.parametrize("version", ["5.10.0", "5.10.4", "5.23.0", "5.24.0.dev0", "5.100.1", "5.11.0rc1", "6.0.0"])

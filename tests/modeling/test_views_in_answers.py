@@ -109,12 +109,6 @@ def test_functions_and_streamers_of_a_user_see_ids_and_a_prompt_may_have_views()
     assert model.slot_referents(source, decoder_input_ids=prompt).tolist() == [[5, 900]]
 
 
-def test_a_grammar_of_a_call_is_refused():
-    model = model_of()
-    with pytest.raises(ValueError, match="grammar='assignment' with num_views=3: grammars know symbols of one view"):
-        model.generate(torch.tensor([[symbol(0, 0), EOS]]), grammar={"name": "assignment", "values": [3]})
-
-
 def test_a_symbol_without_random_part_is_named_by_its_id():
     with pytest.raises(ValueError, match=f"symbol id {symbol(5000, 0)}: .* ids {BASE} … {symbol(15, 2)} "):
         model_of("random")(torch.tensor([[symbol(5000, 1), EOS]]))
