@@ -78,8 +78,7 @@ class Reference:
                 encoder_states.append(encoded)
         encoded = encoder_states[-1] = self.after("model.encoder", encoded)
         hidden, masks = self.embed(target, k)
-        if config.decoder_positions == "sinusoidal":
-            hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(target))])
+        hidden = hidden + self.decoder_positions(len(target))
         decoder_states = [hidden]
         for layer in range(config.decoder_layers):
             name, view = f"model.decoder.layers.{layer}", partial(aggregate, masks=masks)
@@ -87,8 +86,7 @@ class Reference:
             decoder_states.append(hidden)
         hidden = decoder_states[-1] = self.after("model.decoder", hidden)
         cosines = self.project(hidden, k)
-        scale = self.weights["adacos.scale"] if config.loss == "adacos" else 1.0
-        return Answer(referents, hidden, cosines, cosines * scale, self.attentions, encoder_states, decoder_states)
+        return Answer(referents, hidden, cosines, cosines * self.scale, self.attentions, encoder_states, decoder_states)
 
     def number(self, tokens: list[int]) -> list[int]:
         """The referents of `tokens` in the order of their first appearance."""
@@ -105,6 +103,24 @@ class Reference:
         if not self.config.normalize_embeddings:
             return rows
         return np.stack([row / np.sqrt(np.sum(row**2)) for row in rows])
+
+    @property
+    def scale(self) -> float:
+        """What cosines are multiplied by."""
+        return float(self.weights["adacos.scale"]) if self.config.loss == "adacos" else 1.0
+
+    def features(self, hidden: Array) -> Array:
+        """Hidden states `(k, L, d)` as they are projected, L2-normalised if the configuration says so."""
+        if not self.config.normalize_features:
+            return hidden
+        return np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
+
+    def decoder_positions(self, length: int) -> Array:
+        """What is added to the embeddings of the decoder, `(T, d)`."""
+        width = self.config.d_model
+        if self.config.decoder_positions == "sinusoidal":
+            return np.stack([sinusoid(position, width) for position in range(length)])
+        return np.zeros((length, width))
 
     def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
         """Algorithm 1, times `factor`; k = 0 gives one stream that belongs to no token ("Edge case" of Appendix A).
@@ -169,11 +185,9 @@ class Reference:
         return self.feed_forward(f"{name}.feed_forward", hidden)
 
     def project(self, hidden: Array, k: int) -> Array:
-        """Algorithm 5, the features L2-normalised first if the configuration says so; k = 0 has base tokens only."""
+        """Algorithm 5 with `features`; k = 0 has base tokens only."""
         base, views, table = self.config.base_vocab_size, self.config.num_views, self.table()
-        if self.config.normalize_features:
-            hidden = np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
-        projected = [stream @ table.T for stream in hidden]
+        projected = [stream @ table.T for stream in self.features(hidden)]
         logits = np.full((hidden.shape[1], base + k * views), np.nan)
         for token in range(base):
             logits[:, token] = sum(stream[:, token] for stream in projected) / len(projected)
@@ -295,10 +309,8 @@ class OneStreamReference(Reference):
         return rows[None], np.zeros((1, len(tokens)))
 
     def project(self, hidden: Array, k: int) -> Array:
-        """U f_fn(v), the feature vectors v L2-normalised if the configuration says so."""
-        if self.config.normalize_features:
-            hidden = np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
-        return np.stack([[row @ v for row in self.table()] for v in hidden[0]])
+        """U f_fn(v), the feature vectors v being `features`."""
+        return np.stack([[row @ v for row in self.table()] for v in self.features(hidden)[0]])
 
 
 class CausalReference(Reference):
@@ -322,15 +334,10 @@ class CausalReference(Reference):
         hidden = np.stack([table[token] * math.sqrt(config.d_model) for token in tokens])
         if self.vectors is not None:
             hidden = hidden * self.weights["model.embedding.scale"] + self.weights["model.embedding.bias"]
-        if config.decoder_positions == "sinusoidal":
-            hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(len(tokens))])
-        hidden = hidden[None]
+        hidden = (hidden + self.decoder_positions(len(tokens)))[None]
         for layer in range(config.decoder_layers):
             hidden = self.decoder_layer(f"model.decoder.layers.{layer}", hidden, aggregate, hidden, hidden)
-        features = self.after("model.decoder", hidden)[0]
-        if config.normalize_features:
-            features = np.stack([v / np.linalg.norm(v) for v in features])
-        return features @ table.T * (self.weights["adacos.scale"] if config.loss == "adacos" else 1.0)
+        return self.features(self.after("model.decoder", hidden))[0] @ table.T * self.scale
 
 
 class EncoderReference(Reference):
@@ -403,10 +410,8 @@ class EncoderReference(Reference):
         config, table = self.config, self.table()
         base, views = config.base_vocab_size, config.num_views
         streams, hidden, _ = self.read(tokens)
-        if config.normalize_features:
-            hidden = np.stack([[v / np.linalg.norm(v) for v in stream] for stream in hidden])
+        hidden, scale = self.features(hidden), self.scale
         mean = sum(hidden) / len(hidden)
-        scale = self.weights["adacos.scale"] if config.loss == "adacos" else 1.0
         referents = [self.split(token)[0] for token in tokens]
         order = list(dict.fromkeys(referent for referent in referents if referent is not None))
         filled = []

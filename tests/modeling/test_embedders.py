@@ -3,7 +3,7 @@ forward, and rows with a random part (Interchangeable Token Embeddings, sections
 """
 
 import itertools
-import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import torch
 from .reference import OneStreamReference, cross_entropy
 from .test_generation import log_probabilities
 from .test_training_step import training_batch
-from .tiny import BASE, EOS, START, formula_with, pad, rename, tiny_model
+from .tiny import BASE, EOS, START, examples, pad, rename, tiny_model
 
 TOLERANCE = {"rtol": 0, "atol": 1e-10}
 EMBEDDINGS = ("learned", "renamed", "random")
@@ -24,21 +24,12 @@ def one_stream(symbol_embedding="learned", **overrides):
     return tiny_model("ltl-baseline", **fields)
 
 
-def texts(config, counts=(0, 3, 1, 4, 2), symbols=range(7), seed=0):
-    """Sources, and targets that begin with the start token; the last target has a symbol of its own."""
-    rng = random.Random(seed)
-    sources, targets = [], []
-    for index, count in enumerate(counts):
-        own = [BASE + referent for referent in rng.sample(list(symbols), count)]
-        sources.append(formula_with(rng, 6 + (index * 2) % 5, own, config))
-        targets.append([START, *(rng.choice([*range(3, BASE), *own * 3]) for _ in range(3 + index % 4))])
-    targets[-1].append(BASE + rng.choice(list(symbols)))
-    return sources, targets
+texts = partial(examples, referents=range(7), late=6)
 
 
-def pairs(config, **arguments):
+def pairs(config):
     """Sources, and answers that end with EOS."""
-    sources, targets = texts(config, **arguments)
+    sources, targets = texts(config)
     return sources, [[*target[1:], EOS] for target in targets]
 
 
@@ -90,7 +81,7 @@ def test_logits_agree_with_the_pseudocode_for_every_switch(symbol_embedding, swi
 @pytest.mark.parametrize(("random_method", "random_dim"), [("normal", 4), ("neighbors", 3), ("hypercube", 7)])
 def test_logits_agree_for_symbols_beyond_those_of_training(random_method, random_dim):
     model = one_stream("random", num_symbols=3, random_method=random_method, random_dim=random_dim)
-    assert_agrees(model, *texts(model.config, symbols=range(20)))
+    assert_agrees(model, *texts(model.config, referents=range(20), late=17))
 
 
 # Random parts

@@ -17,8 +17,8 @@ from .tiny import (
     EOS,
     PAD,
     START,
+    examples,
     formula,
-    formula_with,
     gradients,
     pad,
     read_in_pieces,
@@ -29,19 +29,6 @@ from .tiny import (
 
 TOLERANCE = {"rtol": 0, "atol": 1e-10}
 ONE_STREAM = {"components": ["EP", "DP", "CP"], "num_symbols": 1000, "random_dim": 7, "random_method": "normal"}
-
-
-def examples(config, counts=(0, 3, 1, 4, 2), seed=0):
-    """Sources and targets of different lengths and numbers of symbols, one of which occurs in a target only."""
-    rng, base = random.Random(seed), config.base_vocab_size
-    sources, targets = [], []
-    for index, count in enumerate(counts):
-        symbols = [base + referent for referent in rng.sample([0, 1, 2, 5, 7, 12, 30, 999], count)]
-        sources.append(formula_with(rng, 6 + (index * 2) % 5, symbols, config))
-        prompt_only = [base + 77] if count == 2 else []
-        answer = [rng.choice([*range(3, base), *symbols * 3]) for _ in range(3 + index % 4)]
-        targets.append([config.decoder_start_token_id, *answer, *prompt_only])
-    return sources, targets
 
 
 def assert_agrees(model, sources, targets, *, side="right", target_side="right", filling=PAD, extra=0):
@@ -226,14 +213,6 @@ def test_id_logits_are_the_slot_logits_at_every_view_of_the_symbols(views):
     assert torch.equal(ids, expected)
     few = model(torch.tensor([[BASE + 1, EOS]]), return_id_logits=True).logits
     assert few.shape[-1] == model.config.vocab_size == BASE + 5 * views
-
-
-def test_no_symbols_means_one_anonymous_stream_that_cannot_name_a_symbol():
-    model = tiny_model(components=ALL)
-    output = model(torch.tensor([[5, 3, 4, EOS]]), return_id_logits=False)
-    assert output.slot_referents.tolist() == [[-1]]
-    assert output.logits.shape == (1, 1, BASE + 1) and (output.logits[..., BASE] == -torch.inf).all()
-    assert output.logits[..., :BASE].isfinite().all()
 
 
 def test_a_formula_of_5000_tokens_is_encoded():

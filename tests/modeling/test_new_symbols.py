@@ -13,7 +13,7 @@ import torch
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
 
-from .reference import OneStreamReference, Reference, aggregate, sinusoid
+from .reference import OneStreamReference, Reference, aggregate
 from .tiny import (
     ALL,
     BASE,
@@ -145,17 +145,14 @@ class GrowingReference(Reference):
             encoded = self.after("model.encoder", encoded)
             whole = np.stack([*encoded, *[encoded[0]] * (len(streams) - len(encoded))])
             encoded_view = aggregate(encoded, masks)
-        if config.decoder_positions == "sinusoidal":
-            hidden = hidden + np.stack([sinusoid(position, config.d_model) for position in range(length)])
+        hidden = hidden + self.decoder_positions(length)
         view = partial(self.aggregated, referents=referents, streams=streams, first=first)
         for layer in range(config.decoder_layers):
             hidden = self.decoder_layer(f"model.decoder.layers.{layer}", hidden, view, whole, encoded_view)
             for stream, start in enumerate(first):
                 hidden[stream, :start] = hidden[0, :start]
-        hidden = self.after("model.decoder", hidden)
-        if config.normalize_features:
-            hidden = hidden / np.sqrt((hidden**2).sum(-1, keepdims=True))
-        scale, table = (self.weights["adacos.scale"] if config.loss == "adacos" else 1.0), self.table()
+        hidden = self.features(self.after("model.decoder", hidden))
+        scale, table = self.scale, self.table()
         answer: list[dict] = []
         for t in range(length):
             here = [stream for stream in range(len(streams)) if first[stream] <= t]

@@ -103,6 +103,24 @@ def formula_with(rng: random.Random, size: int, symbols: Sequence[int], config: 
             return [*ids, config.eos_token_id]
 
 
+def examples(
+    config: SymbolInvariantConfig,
+    counts: Sequence[int] = (0, 3, 1, 4, 2),
+    referents: Sequence[int] = (0, 1, 2, 5, 7, 12, 30, 999),
+    late: int = 77,
+    seed: int = 0,
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Sources and targets of different lengths, with so many symbols; two of them are joined by a `late` one."""
+    rng, base = random.Random(seed), config.base_vocab_size
+    sources, targets = [], []
+    for index, count in enumerate(counts):
+        symbols = [base + referent for referent in rng.sample(referents, count)]
+        sources.append(formula_with(rng, 6 + (index * 2) % 5, symbols, config))
+        answer = [rng.choice([*range(3, base), *symbols * 3]) for _ in range(3 + index % 4)]
+        targets.append([config.decoder_start_token_id, *answer, *([base + late] if count == 2 else [])])
+    return sources, targets
+
+
 def pad(
     rows: Sequence[Sequence[int]], side: str = "right", value: int = PAD, extra: int = 0
 ) -> dict[str, torch.Tensor]:
