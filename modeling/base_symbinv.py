@@ -109,6 +109,7 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
     _supports_sdpa = True
     _no_split_modules = ["Layer"]
     _input_embed_layer = "embedding"
+    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a model with another head or loss
     kind: str  # of the configuration that the model needs
 
     def __init__(self, config: SymbolInvariantConfig, *args: Any, **kwargs: Any):

@@ -42,7 +42,6 @@ class SymbolInvariantDecoder(SymbolInvariantPreTrainedModel):
     """A causal decoder with its embedder, without projection."""
 
     kind = "decoder-only"
-    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)

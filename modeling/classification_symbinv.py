@@ -49,7 +49,6 @@ class _Classifier(SymbolInvariantPreTrainedModel):
     """An encoder, behind which a subclass has a `classifier`."""
 
     kind = "encoder-only"
-    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]  # of a masked language model that this one starts from
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)

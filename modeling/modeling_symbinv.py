@@ -34,7 +34,6 @@ class SymbolInvariantModel(EncodingModel):
     """Encoder and decoder with one shared embedding, without projection."""
 
     kind = "encoder-decoder"
-    _keys_to_ignore_on_load_unexpected = ["adacos.scale"]
 
     def __init__(self, config: SymbolInvariantConfig):
         super().__init__(config)
