@@ -55,15 +55,6 @@ def test_loss_is_the_mean_cross_entropy_over_labels(loss):
     assert given == pytest.approx(cross_entropy(*oracle_rows(model, sources, answers, scaled=True)), abs=1e-10)
 
 
-def test_loss_divides_by_the_labels_of_the_whole_step_if_told_their_number():
-    model = tiny_model()
-    batch = training_batch(*pairs(model.config, (2, 1)))
-    number = int((batch["labels"] != -100).sum())
-    for items in (number, 7, torch.tensor(7)):
-        given = model(**batch, num_items_in_batch=items).loss
-        torch.testing.assert_close(given * int(items), model(**batch).loss * number)
-
-
 def test_labels_are_shifted_behind_the_start_token_and_padding_is_ignored():
     model = tiny_model()
     sources, answers = pairs(model.config, (1, 2), longest=4)
