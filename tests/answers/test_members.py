@@ -1,16 +1,16 @@
 """Spot and the bounded search agree, and both are right by the definition of LTL."""
 
-import random
-
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hf_symbinv.answers import automata, unrolling
 from hf_symbinv.answers.finding import settled
 from hf_symbinv.logic import Formula, parse_infix, read_trace, trace_to_infix
 from hf_symbinv.solvers.lasso import concrete, literals
-from tests.solvers.semantics import Lasso, holds
 
-from ..solvers.test_lasso import random_formula
+from ..logic.strategies import formulas as any_formulas
+from ..solvers.semantics import Lasso, holds
 
 pytest.importorskip("spot")
 
@@ -27,10 +27,9 @@ def is_satisfied(conjuncts, trace):
     return all(holds(formula, lasso) for formula in conjuncts)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_both_find_witnesses_of_the_same_questions(seed):
-    rng = random.Random(seed)
-    conjuncts = tuple(random_formula(rng.randint(1, 9), rng) for _ in range(rng.randint(1, 3)))
+@settings(max_examples=60)
+@given(st.lists(any_formulas(names=st.sampled_from("abc"), max_leaves=5), min_size=1, max_size=3).map(tuple))
+def test_both_find_witnesses_of_the_same_questions(conjuncts):
     finding = automata.find(conjuncts)
     if finding.unsatisfiable:
         search = unrolling._Search(conjuncts)

@@ -4,7 +4,7 @@ import spot
 from hypothesis import strategies as st
 
 from hf_symbinv.logic import Formula
-from hf_symbinv.logic.formula import ARITY, BASE_OPERATORS, PROPOSITIONAL_OPERATORS, SYMBOL
+from hf_symbinv.logic.formula import ARITY, PROPOSITIONAL_OPERATORS, SYMBOL
 
 # Words that are operators in one notation or another, and names that need quoting in some but not in all of them.
 AWKWARD_NAMES = [
@@ -39,7 +39,6 @@ def formulas(operators=frozenset(ARITY), names=names, max_leaves=12):
     return st.recursive(st.one_of(leaves), grow, max_leaves=max_leaves)
 
 
-base_formulas = formulas(BASE_OPERATORS, letters)
 steps = formulas(PROPOSITIONAL_OPERATORS, names, max_leaves=4)
 
 

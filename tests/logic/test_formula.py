@@ -3,32 +3,20 @@
 import copy
 import itertools
 import pickle
-import random
 import sys
 
 import pytest
 import spot
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_symbinv.logic import Formula, FormulaSizeError, parse_infix, parse_prefix, to_infix, to_prefix
 from hf_symbinv.logic.formula import ARITY, BASE_OPERATORS, MAX_BASE_SIZE, SYMBOL
 
-from .strategies import built_by_spot, formulas
+from .strategies import built_by_spot, formulas, letters
 
 DEPTH = 2 * sys.getrecursionlimit()
 DEEP_TEXTS = ["!" * DEPTH + "a", "U" * DEPTH + "a" * (DEPTH + 1), "&a" * DEPTH + "b", "X!" * DEPTH + "1"]
-
-
-def random_formula(generator: random.Random, size: int) -> Formula:
-    """A formula of `size` nodes over three symbols and every operator."""
-    if size == 1:
-        return generator.choice([Formula.true(), Formula.false(), *map(Formula.ap, "abcabcabc")])
-    if size == 2 or generator.random() < 0.3:
-        return Formula(generator.choice("!XFG"), (random_formula(generator, size - 1),))
-    left = generator.randint(1, size - 2)
-    operator = generator.choice([operator for operator in ARITY if ARITY[operator] == 2])
-    return Formula(operator, (random_formula(generator, left), random_formula(generator, size - 1 - left)))
 
 
 def test_python_operators_build_the_formula_they_look_like():
@@ -153,10 +141,10 @@ def test_every_operator_is_rewritten_to_an_equivalent_formula(operator):
         check_rewriting(Formula(operator, choice))
 
 
-def test_random_formulas_are_rewritten_to_equivalent_ones():
-    generator = random.Random(1)
-    for _ in range(3000):
-        check_rewriting(random_formula(generator, generator.randint(1, 9)))
+@settings(max_examples=500)
+@given(formulas(names=letters, max_leaves=5))
+def test_any_formula_is_rewritten_to_an_equivalent_one(formula):
+    check_rewriting(formula)
 
 
 @given(formulas(BASE_OPERATORS))

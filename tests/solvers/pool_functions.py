@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hf_symbinv.solvers.pool import ProcessPool
-
 calls = 0
 
 
@@ -74,10 +72,6 @@ def warm_up_without_a_library() -> None:
     raise ImportError("needs a library; install it")
 
 
-def warm_up_with_a_library_that_there_is_not() -> None:
-    import no_such_library  # noqa: F401
-
-
 def warm_up_and_eat() -> None:
     held = []
     while True:
@@ -86,11 +80,6 @@ def warm_up_and_eat() -> None:
 
 def warm_up_and_die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def sum_in_another_pool(numbers: list[int]) -> int:
-    with ProcessPool(behave, workers=1, timeout=10.0) as pool:
-        return sum(outcome.value for outcome in pool.map(("return", number) for number in numbers))
 
 
 def loaded_modules(_: Any) -> tuple[set[str], dict[str, str]]:

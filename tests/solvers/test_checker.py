@@ -19,12 +19,14 @@ from hf_symbinv.logic import (
     to_prefix,
     trace_to_prefix,
 )
+from hf_symbinv.logic.formula import BASE_OPERATORS
 from hf_symbinv.solvers import Checker, SpotMissingError, find_witness
 from hf_symbinv.solvers.checker import OTHERWISE
 from hf_symbinv.solvers.ltl import judge, load_spot, solver_version
-from tests.solvers.semantics import find_violation
 
-from .random_pairs import random_formula, random_pairs
+from ..logic.strategies import formulas
+from .random_pairs import random_pairs
+from .semantics import holds, short_words
 
 VERDICTS = {"exact", "correct", "incorrect", "invalid", "timeout", "error"}
 # Its negation keeps Spot busy for minutes.
@@ -161,14 +163,13 @@ def test_a_progress_bar_appears_on_stderr_only_on_request(checker, capfd):
     assert "3/3" in err
 
 
-@given(st.integers(0, 10**9), st.integers(1, 14))
-def test_a_witness_found_by_spot_is_correct_and_only_unsatisfiable_formulas_have_none(seed, size):
-    formula = random_formula(random.Random(seed), size)
-    witness = find_witness(formula)
+@given(formulas(BASE_OPERATORS, st.sampled_from("ab"), max_leaves=6))
+def test_a_witness_found_by_spot_is_correct_and_only_unsatisfiable_formulas_have_none(formula):
+    witness = find_witness(to_prefix(formula))
     if witness is None:
-        assert find_violation(parse_prefix("!" + formula), parse_trace("{1}")) is None
+        assert not any(holds(formula, word) for word in short_words(("a", "b"), 3))
     else:
-        assert judge(formula, witness) == ("correct", "")
+        assert judge(to_prefix(formula), witness) == ("correct", "")
         assert trace_to_prefix(parse_trace(witness)) == witness
 
 

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from hf_symbinv.logic import to_prefix
 from hf_symbinv.logic.clauses import clauses_to_prefix, parse_clauses
+from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS
 from hf_symbinv.solvers.clauses import judge, normalized_clauses, tseitin_clauses
 
-from .test_prop import completions, formulas, holds
+from ..logic.strategies import formulas
+from .test_prop import completions, holds
 
-small = formulas(st.sampled_from("abc"))
+small = formulas(PROPOSITIONAL_OPERATORS, st.sampled_from("abc"), max_leaves=5)
 literals = st.tuples(st.sampled_from("abcxy"), st.booleans())
 clause_lists = st.lists(st.lists(literals, min_size=1, max_size=3).map(tuple), min_size=1, max_size=6).map(tuple)
 NAMES = [f"new_{place}" for place in range(100)]
@@ -41,7 +43,7 @@ def test_the_verdict_is_that_of_the_truth_table(formula, clauses):
 
 
 @settings(max_examples=200)
-@given(formulas(st.sampled_from("abcde")))
+@given(formulas(PROPOSITIONAL_OPERATORS, st.sampled_from("abcde"), max_leaves=8))
 def test_tseitins_clauses_stand_for_the_formula_with_a_symbol_for_each_gate(formula):
     answer = tseitin_clauses(to_prefix(formula), iter(NAMES))
     assert judge(to_prefix(formula), answer, 100) == ("correct", "")

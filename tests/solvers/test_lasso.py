@@ -1,10 +1,9 @@
 """The package's checker of witnesses agrees with the definition of LTL, slow and obvious in `semantics.py`."""
 
-import random
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-import pytest
-
-from hf_symbinv.logic import Formula, Trace, parse_infix, read_trace, trace_to_infix
+from hf_symbinv.logic import Trace, parse_infix, read_trace, trace_to_infix
 from hf_symbinv.solvers.lasso import (
     concrete,
     conjunction,
@@ -13,46 +12,38 @@ from hf_symbinv.solvers.lasso import (
     literals,
     truth,
 )
-from tests.solvers.semantics import Lasso, find_violation, holds
 
-UNARY, BINARY = "!XFG", ["&", "|", "^", "->", "<->", "U", "R", "W", "M"]
+from ..logic.strategies import formulas
+from .semantics import Lasso, holds, words_of
 
-
-def random_formula(size, rng):
-    if size == 1:
-        return rng.choice([Formula.ap("a"), Formula.ap("b"), Formula.ap("c"), Formula.true(), Formula.false()])
-    if size == 2 or rng.random() < 0.4:
-        return Formula(rng.choice(UNARY), (random_formula(size - 1, rng),))
-    left = rng.randint(1, size - 2)
-    return Formula(rng.choice(BINARY), (random_formula(left, rng), random_formula(size - 1 - left, rng)))
+NAMES = st.sampled_from("abc")
 
 
-def random_steps(rng, known):
-    steps = [{name: rng.random() < 0.5 for name in "abc" if rng.random() < known} for _ in range(rng.randint(1, 5))]
-    return steps, rng.randrange(len(steps))
+def traces(steps):
+    """Lists of steps, and the place to which the last one goes back."""
+    return st.lists(steps, min_size=1, max_size=5).flatmap(
+        lambda found: st.tuples(st.just(found), st.integers(0, len(found) - 1))
+    )
 
 
 def trace_of(steps, loop):
     return Trace(tuple(map(conjunction, steps[:loop])), tuple(map(conjunction, steps[loop:])))
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_on_one_word_it_is_the_definition(seed):
-    rng = random.Random(seed)
-    formula = random_formula(rng.randint(1, 10), rng)
-    steps, loop = random_steps(rng, 1.0)
+@settings(max_examples=200)
+@given(formulas(names=NAMES, max_leaves=6), traces(st.fixed_dictionaries(dict.fromkeys("abc", st.booleans()))))
+def test_on_one_word_it_is_the_definition(formula, trace):
+    steps, loop = trace
     expected = holds(formula, Lasso(tuple(steps[:loop]), tuple(steps[loop:])))
     assert truth(formula, trace_of(steps, loop)) == ("true" if expected else "false")
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_what_it_says_of_many_words_holds_on_all(seed):
-    rng = random.Random(seed)
-    formula = random_formula(rng.randint(1, 6), rng)
-    trace = trace_of(*random_steps(rng, 0.6))
-    value = truth(formula, trace)
+@settings(max_examples=200)
+@given(formulas(names=NAMES, max_leaves=4), traces(st.dictionaries(NAMES, st.booleans())))
+def test_what_it_says_of_many_words_holds_on_all(formula, trace):
+    value = truth(formula, trace_of(*trace))
     if value != "open":
-        assert find_violation(formula if value == "true" else ~formula, trace) is None
+        assert {holds(formula, word) for word in words_of(trace_of(*trace), tuple("abc"), 20)} == {value == "true"}
 
 
 def test_it_may_leave_open_what_holds_and_closing_the_trace_decides():

@@ -5,19 +5,13 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.logic import Formula, Trace, parse_infix, parse_prefix
+from hf_symbinv.logic import Formula, Trace, parse_infix
 from hf_symbinv.solvers.lasso import conjunction, truth
 from hf_symbinv.solvers.progression import remainder
 
-LEAVES = st.sampled_from(["a", "b", "0", "1"])
-FORMULAS = st.recursive(
-    LEAVES,
-    lambda part: st.one_of(
-        st.builds("{} {}".format, st.sampled_from("!XFG"), part),
-        st.builds("{} {} {}".format, st.sampled_from(["&", "|", "U", "R", "W", "M", "->", "<->", "^"]), part, part),
-    ),
-    max_leaves=8,
-).map(lambda text: parse_prefix(f"{text} "))
+from ..logic.strategies import formulas
+
+FORMULAS = formulas(names=st.sampled_from("ab"), max_leaves=8)
 STEPS = st.lists(st.fixed_dictionaries({"a": st.booleans(), "b": st.booleans()}), max_size=6)
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_symbinv.logic import Formula, parse_assignment, to_prefix
+from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS
 from hf_symbinv.solvers import AigerMissingError, Checker
 from hf_symbinv.solvers.prop import (
     _simulate,
@@ -21,6 +22,8 @@ from hf_symbinv.solvers.prop import (
     load_aiger,
     normalized_assignment,
 )
+
+from ..logic.strategies import formulas
 
 TRUTH = {
     "!": lambda a: not a,
@@ -32,24 +35,7 @@ TRUTH = {
 }
 
 
-def formulas(names):
-    """Formulas of all propositional operators and constants over `names`, with a few leaves."""
-
-    def grow(operands):
-        return st.one_of(
-            st.builds(Formula.__invert__, operands),
-            *(
-                st.builds(lambda left, right, operator=operator: Formula(operator, (left, right)), operands, operands)
-                for operator in TRUTH
-                if operator != "!"
-            ),
-        )
-
-    leaves = st.one_of(names.map(Formula.ap), st.sampled_from([Formula.true(), Formula.false()]))
-    return st.recursive(leaves, grow, max_leaves=8)
-
-
-propositional = formulas(st.sampled_from("abcde"))
+propositional = formulas(PROPOSITIONAL_OPERATORS, st.sampled_from("abcde"), max_leaves=8)
 awkward = st.sampled_from(["a", "b", "U", "0", "1", "a b", 'say "a"', "xor", "True", "p0", "<->"])
 
 
@@ -89,7 +75,7 @@ def circuit(formula):
 
 
 @settings(max_examples=400)
-@given(formulas(awkward))
+@given(formulas(PROPOSITIONAL_OPERATORS, awkward, max_leaves=8))
 def test_the_answer_makes_the_formula_true_in_every_row_of_the_truth_table(formula):
     answer = find_assignment(to_prefix(formula))
     if answer is None:

@@ -2,35 +2,25 @@
 
 import itertools
 import json
-import random
 
 import datasets
 import pytest
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.logic import Formula, Trace, to_prefix
+from hf_symbinv.logic import Formula, Trace, parse_prefix
 from hf_symbinv.solvers.lasso import truth
 from hf_symbinv.tasks import COPY, LTL, PROP
 from papers.__main__ import main
 from papers.streams.curve import drawn, lasso, renamed, witness
+from tests.solvers.random_pairs import random_pairs
 
 pytest.importorskip("spot")
 pytest.importorskip("aiger_sat")
 
 
-def formulas(count, seed):
-    """Random formulas in base operators over a and b."""
-    generator = random.Random(seed)
-
-    def draw(size):
-        if size < 2:
-            return Formula(generator.choice("01")) if generator.random() < 0.1 else Formula.ap(generator.choice("ab"))
-        if size == 2 or generator.random() < 0.4:
-            return Formula(generator.choice("!X"), (draw(size - 1),))
-        left = generator.randint(1, size - 2)
-        return Formula(generator.choice("&|U"), (draw(left), draw(size - 1 - left)))
-
-    return [draw(generator.randint(1, 9)) for _ in range(count)]
+def random_formulas(count, seed):
+    """Formulas in base operators over a and b, as prefix text."""
+    return [formula for formula, _ in random_pairs(seed, count)]
 
 
 def value(formula, values):
@@ -44,7 +34,8 @@ def value(formula, values):
 
 @pytest.mark.parametrize(("positions", "loop"), [(1, 0), (2, 0), (2, 1), (3, 1)])
 def test_what_must_hold_on_a_lasso_is_what_the_checker_of_witnesses_says(positions, loop):
-    for formula in formulas(30, seed=positions + 10 * loop):
+    for text in random_formulas(30, seed=positions + 10 * loop):
+        formula = parse_prefix(text)
         needed = lasso(formula, positions, loop)
         for bits in itertools.product((False, True), repeat=2 * positions):
             chosen = {
@@ -64,8 +55,7 @@ def test_what_must_hold_on_a_lasso_is_what_the_checker_of_witnesses_says(positio
 def test_witnesses_are_right_by_spot_and_formulas_without_one_have_none():
     for text in ("& a ! a", "& ! U 1 a X a", "0"):
         assert witness(text) is None and LTL.solve("".join(text.split())) is None
-    found = [(formula, to_prefix(formula)) for formula in formulas(200, seed=5)]
-    answers = {text: witness(" ".join(text)) for _, text in found}
+    answers = {text: witness(" ".join(text)) for text in random_formulas(200, seed=5)}
     assert sum(answer is not None for answer in answers.values()) > 100
     for text, answer in answers.items():
         assert answer is None or LTL.judge(text, answer)[0] == "correct", (text, answer)
