@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
+from transformers import pipeline
+
+import hf_symbinv  # noqa: F401 makes its classes known
 
 ROOT = Path(__file__).parents[2]
 # Program → what makes it short, where its run lies, and what it says at the end.
@@ -95,3 +99,73 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(name, arguments, sentenc
     Path("bad.tsv").write_text("text\tcycles\nmov %rax, %rbx\tmany\n" + "naïve " * 1000)
     given = [argument.replace("BAD", "bad.tsv") for argument in arguments]
     assert sentence in program(ROOT / "papers" / f"{name.replace('.', '/')}.py", *given).refusal()
+
+
+def writes_characters(folder):
+    [answer] = pipeline("text-generation", model=str(folder))("The quick ", max_new_tokens=4, do_sample=False)
+    return answer["generated_text"].startswith("The quick ") and len(answer["generated_text"]) == 14
+
+
+def predicts_the_same_of_renamed_blocks(folder):
+    cycles = pipeline("text-classification", model=str(folder))
+    [first], [second] = (cycles(block) for block in ("movq (%rax), %rbx;decl %ebx", "movq (%rsi), %r8;decl %r8d"))
+    return first["score"] == second["score"] and cycles.model.config.regression_loss == "mape"
+
+
+def has_scalars(folder):
+    return any("identity" in name for name in load_file(folder / "model.safetensors"))
+
+
+SMALL = ["trainer.max_steps=4", "trainer.save_steps=2", "trainer.use_cpu=true"]
+INTERVAL = r"(\S+)(?: %)?, 95 % interval (\S+) to (\S+?)(?: %)?"
+# Program, its arguments, the lines that it prints at the end, and what holds of the folder of its model.
+TINY = [
+    (
+        "lexinvariant.train_characters",
+        ["--corpus=corpus.txt", "data.length=24", "data.max_characters=10000", "model.d_model=16", "test.draws=2",
+         "model.decoder_layers=1", "model.d_ff=32", "model.num_attention_heads=2", "test.rows=20", *SMALL],
+        [rf"characters {part}: perplexity {INTERVAL}; by counting \S+" for part in ("1 to 8", "9 to 16", "17 to 24")],
+        writes_characters,
+    ),
+    (
+        "renamer.train_blocks", ["model.d_model=16", "model.d_ff=32", "trainer.eval_steps=2", *SMALL],
+        [*(rf"30 test blocks, registers {names}: MAPE {INTERVAL}" for names in ("as they are", "renamed")),
+         r"the best guess that is the same for all: MAPE \d+\.\d\d %"],
+        predicts_the_same_of_renamed_blocks,
+    ),
+    *((
+        "identity.train_templates", [*options, "data.rows=16", "model.n_embd=16", *SMALL],
+        [r"template diversity \S+", rf"16 training rows: {error} {INTERVAL}",
+         rf"1,000 test rows with unseen symbols: {error} {INTERVAL}"],
+        left,
+    ) for options, error, left in (
+        ([f"--task={ROOT / 'papers/identity/first_in_majority.yaml'}"], "squared error", has_scalars),
+        (["--task=copy", "--vanilla"], "tokens wrong", lambda folder: not has_scalars(folder)),
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "lines", "left"), TINY)
+def test_a_program_prints_measures_leaves_a_model_and_prints_them_again_without_training(
+    name, arguments, lines, left, program, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text("The quick brown fox jumps over the lazy dog. " * 200)
+    first, again = (program(ROOT / "papers" / f"{name.replace('.', '/')}.py", *arguments) for _ in range(2))
+    assert first.code == 0, first.err
+    printed = first.out.splitlines()[-len(lines) :]
+    found = [re.fullmatch(pattern, line).groups() for pattern, line in zip(lines, printed, strict=True)]
+    for middle, low, high in (map(float, numbers) for numbers in found if numbers):
+        assert 0 <= low <= middle <= high
+    assert name != "renamer.train_blocks" or found[0] == found[1]
+    assert left(tmp_path / "runs" / RUNS[name][1])
+    assert again.out.splitlines()[-len(lines) :] == printed
+    assert "train_runtime" in first.out and "train_runtime" not in again.out
+
+
+@pytest.mark.slow
+def test_the_program_without_a_run_counts_right_answers(program):
+    done = program(ROOT / "papers" / "shapes" / "train_derivatives.py", "--steps", "10", "--embedding", "canonical")
+    assert done.code == 0, done.err
+    for names in (4, 8):
+        assert re.search(rf"^{names} names: \d+ of 500 right, 95 % interval \S+ to \S+$", done.out, re.MULTILINE)

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean, stdev
 
 import datasets
@@ -194,6 +195,15 @@ def test_a_task_from_a_file(tmp_path):
     assert task.symbolic and task.literals == ("the",) and task.base_tokens == ("the", CLS)
     rows = drawn(TemplatesConfig(name="custom", task=str(path), rows=30))["train"]
     assert all(row["label"] == (row["text"].split()[2] if row["template"] == 0 else "the") for row in rows)
+
+
+def test_the_file_beside_the_program_is_the_papers_task():
+    file = Path(__file__).parents[3] / "papers" / "identity" / "first_in_majority.yaml"
+    own, paper = template_task(str(file)), template_task("first-in-majority")
+    greek = str.maketrans("ab", "αβ")
+    assert [(tuple(token.translate(greek) for token in one.tokens), one.label) for one in own.templates] == [
+        (one.tokens, one.label) for one in paper.templates
+    ]
 
 
 def own(**changes) -> dict:

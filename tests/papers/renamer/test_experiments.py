@@ -18,6 +18,8 @@ from papers.renamer import expressions
 from papers.renamer.basic_blocks import assign, read_blocks, sample_file, select
 from papers.renamer.experiments import EXPERIMENTS, FIGURE_1, MODELS
 from papers.renamer.models import BLOCKS, KINDS, algebra, assembly, mape, outputs_of, sized
+from papers.renamer.train_blocks import rows_for
+from papers.renamer.x86 import Block, canonical_ids
 from papers.renamer.x86_tokens import Vocabulary
 
 TINY = {
@@ -108,6 +110,15 @@ class TestKinds:
             assert list(ASSEMBLY.rows_for(kind, rows, training=training)["input_ids"]) == blocks
         canonical = ASSEMBLY.rows_for("canonicalised", rows, training=True)["input_ids"]
         assert list(canonical) == list(map(ASSEMBLY.canonical, blocks))
+
+    def test_the_program_trains_augmented_on_one_renamed_copy_too(self):
+        ids = Block.parse("addq %r9, %rdi;subq %rdi, %rax").ids()
+        rows = Dataset.from_dict({"input_ids": [ids] * 9, "cycles": [2.0] * 9})
+        first, again, plain = (
+            list(rows_for("augmented", rows, training=training)["input_ids"]) for training in (True, True, False)
+        )
+        assert first == again != plain == [ids] * 9
+        assert {tuple(canonical_ids(renamed)) for renamed in first} == {tuple(canonical_ids(ids))}
 
     def test_a_word_that_training_lacks_has_a_canonical_name_that_it_has(self):
         assert ALGEBRA.canonical(ALGEBRA.read("mul a3 add z asin x")) == ALGEBRA.read("mul a0 add y asin x")
