@@ -8,7 +8,6 @@ import torch
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 
 SIZES = {"d_model": 12, "encoder_layers": 2, "decoder_layers": 2, "num_attention_heads": 3, "d_ff": 10, "dropout": 0.0}
-COMPONENTS = ["EP DP EA CP", "EP EA DP DA CP CA", "EA DA CA CP"]
 BASE, SYMBOLS, START = 13, 4, 0
 
 
@@ -38,17 +37,6 @@ def batch(seed=0):
     width = max(map(len, rows))
     ids = torch.tensor([[*row, *[1] * (width - len(row))] for row in rows])
     return {"input_ids": ids, "attention_mask": (ids != 1).long(), "labels": torch.tensor(answers)}
-
-
-@pytest.mark.parametrize("components", COMPONENTS)
-def test_logits_are_those_of_the_model(components):
-    ours, peer = both(components=components.split())
-    inputs = batch()
-    targets = inputs.pop("labels").roll(1, 1)
-    targets[:, 0] = START
-    with torch.no_grad():
-        expected = ours(**inputs, decoder_input_ids=targets, return_id_logits=True).logits
-        torch.testing.assert_close(peer(**inputs, targets=targets), expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("loss", ["adacos", "cross_entropy"])

@@ -78,25 +78,34 @@ def test_what_is_no_list_of_edges_is_refused(text):
 
 
 @pytest.mark.slow
-def test_data_training_evaluation_and_solving_take_the_file_as_a_task(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("file", "size", "questions", "refusal"),
+    [
+        ("examples/graph_colouring.py", "5", ("ab;bc", "request grant", "ab;"), "is no list of edges"),
+        ("papers/shapes/three_address.py", "4", ("+ab", "+ request grant", "+a"), "is no expression"),
+    ],
+)
+def test_data_training_evaluation_and_solving_take_a_file_as_a_task(
+    file, size, questions, refusal, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(ROOT)
-    data, model = tmp_path / "data", tmp_path / "model"
-    task = ["--task", "examples/graph_colouring.py"]
+    data, model, task, own = tmp_path / "data", tmp_path / "model", ["--task", file], load_task(ROOT / file)
     sizes = ["model.d_model=16", "model.num_attention_heads=2", "model.d_ff=16"]
     steps = ["trainer.max_steps=30", "trainer.eval_strategy=no", "test_rows=20"]
 
-    assert main(["data", *task, "--num-symbols", "4", "--max-size", "5", "--rows", "900", "--output", str(data)]) == 0
-    recipe = ["examples/graph_colouring.yaml", f"task={task[1]}", *sizes, *steps]
+    assert main(["data", *task, "--num-symbols", "4", "--max-size", size, "--rows", "900", "--output", str(data)]) == 0
+    recipe = [file.replace(".py", ".yaml"), f"task={file}", *sizes, *steps]
     assert main(["train", *recipe, "--data", str(data), "--output", str(model)]) == 0
-    assert (model / "model.safetensors").is_file()
+    assert json.loads((model / "config.json").read_text())["num_fresh_symbols"] == own.num_fresh_symbols
 
     capsys.readouterr()
     assert main(["evaluate", str(model), *task, "--data", str(data), "--rows", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["groups"][0]["summary"]["count"] == 20
 
-    code = main(["solve", *task, "--model", str(model), "--json", "ab;bc", "request grant", "ab;"])
+    code = main(["solve", *task, "--model", str(model), "--json", *questions])
     *answered, refused = map(json.loads, capsys.readouterr().out.splitlines())
-    assert code == 2 and "is no list of edges" in refused["error"]
-    assert [found["graph"] for found in answered] == ["ab;bc", "request grant"]
+    assert code == 2 and refusal in refused["error"]
+    question, answer = own.columns
+    assert [found[question] for found in answered] == [*questions[:-1]]
     for found in answered:
-        assert found["verdict"] == COLOURING.judge(found["graph"], found["colouring"])[0]
+        assert found["verdict"] == own.judge(found[question], found[answer])[0]

@@ -22,13 +22,6 @@ def test_the_command_converts_text(tmp_path, capsys):
     assert str(tmp_path) not in (folder / "README.md").read_text()
 
 
-def test_the_command_names_a_wrong_line_and_fails(tmp_path, capsys):
-    source = tmp_path / "old.txt"
-    source.write_text("a\n{a\n")
-    assert main([f"--output={tmp_path / 'new'}", f"--from-text={source}"]) == 2
-    assert f"error: {source}, line 2: no witness in prefix notation" in capsys.readouterr().err
-
-
 def test_text_of_too_few_pairs_for_three_splits_is_refused(tmp_path, capsys):
     source = tmp_path / "old.txt"
     source.write_text("a\n{a}\n" * 10)

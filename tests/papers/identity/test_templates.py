@@ -178,11 +178,6 @@ def test_the_builder_and_the_folder_of_the_command_hold_the_same_rows(tmp_path, 
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "Data diversity of the training rows (ρ): 40" in card and "| `α` | α |" in card
     assert "--task copy --rows 40 --symbols 40 --evaluation-rows 10 --evaluation-symbols 7 --noise 0.0 --seed 3" in card
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
-    assert main([f"--output={folder}", *arguments]) == 0
-    assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert main([f"--output={folder}", "--task=copy"]) == 2
-    assert "holds a data set made in another way" in capsys.readouterr().err
 
 
 def test_a_task_from_a_file(tmp_path):

@@ -150,8 +150,6 @@ class TestFolder:
         assert capsys.readouterr().out.splitlines() == [
             f"{folder}: 80 train", f"{folder}: 10 validation", f"{folder}: 10 test"
         ]  # fmt: skip
-        before = (folder / "README.md").stat().st_mtime_ns
-        assert main(arguments) == 0 and (folder / "README.md").stat().st_mtime_ns == before
         rows = load_windows(folder)
         assert {split: [*zip(part["text"], part["document"], strict=True)] for split, part in rows.items()} == (
             split_documents(config(corpus))

@@ -1,6 +1,5 @@
 """The lexinvariant experiments: models that renaming does not change, votes on keys, and tables from the command."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import torch
 from transformers import set_seed
 
 from hf_symbinv import SymbolInvariantForCausalLM
-from papers.__main__ import DONE, UNFINISHED
+from papers.__main__ import DONE
 from papers.__main__ import main as papers
 from papers.harness.experiments import Job, MissingDataError
 from papers.harness.numbers import Number
@@ -332,15 +331,6 @@ class TestSmoke:
     def run(self, folder, capsys, *names):
         code = papers([*names, "--scale", "smoke", "--output", str(folder)])
         return code, capsys.readouterr().out
-
-    def test_without_prose_the_rows_of_code_are_made_and_the_others_are_missing(self, folder, capsys, monkeypatch):
-        monkeypatch.delenv("HF_SYMBINV_PROSE", raising=False)
-        code, printed = self.run(folder, capsys, "lexinv-text")
-        assert code == UNFINISHED
-        assert printed.count("HF_SYMBINV_PROSE is not set") == 1
-        rows = json.loads((folder / "smoke/tables/lexinv-text.json").read_text())["rows"]
-        assert [row["numbers"]["17 to 32"] is not None for row in rows] == [True] * 6 + [False] * 6
-        assert (folder / "smoke/tables/lexinv-text.png").is_file()
 
     def test_all_tables_are_made_with_their_pictures(self, folder, capsys, monkeypatch):
         prose = folder / "prose.txt"

@@ -1,6 +1,5 @@
 """The task whose answers have new names: code computes its expression exactly if its polynomial is the same."""
 
-import json
 import re
 from collections import Counter
 from itertools import pairwise
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_symbinv.cli import main
 from hf_symbinv.tasks import load_task
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -129,27 +127,3 @@ def test_what_is_no_expression_is_refused(text):
     with pytest.raises(ValueError, match=message):
         CODE.read_question(text, "prefix")
     assert CODE.read_question("+ a * b c", "prefix") == "+ a * b c"
-
-
-@pytest.mark.slow
-def test_data_training_evaluation_and_solving_take_the_file_as_a_task(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    data, model = tmp_path / "data", tmp_path / "model"
-    task = ["--task", "papers/shapes/three_address.py"]
-    sizes = ["model.d_model=16", "model.num_attention_heads=2", "model.d_ff=16"]
-    steps = ["trainer.max_steps=30", "trainer.eval_strategy=no", "test_rows=20"]
-
-    assert main(["data", *task, "--num-symbols", "4", "--max-size", "4", "--rows", "900", "--output", str(data)]) == 0
-    recipe = ["papers/shapes/three_address.yaml", f"task={task[1]}", *sizes, *steps]
-    assert main(["train", *recipe, "--data", str(data), "--output", str(model)]) == 0
-    assert json.loads((model / "config.json").read_text())["num_fresh_symbols"] == CODE.num_fresh_symbols
-
-    capsys.readouterr()
-    assert main(["evaluate", str(model), *task, "--data", str(data), "--rows", "20", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["groups"][0]["summary"]["count"] == 20
-
-    code = main(["solve", *task, "--model", str(model), "--json", "+ab", "+ request grant", "+a"])
-    *answered, refused = map(json.loads, capsys.readouterr().out.splitlines())
-    assert code == 2 and "is no expression" in refused["error"]
-    for found in answered:
-        assert found["verdict"] == CODE.judge(found["expression"], found["code"])[0]
