@@ -9,7 +9,7 @@ from hf_symbinv.logic.formula import ARITY, PROPOSITIONAL_OPERATORS, SYMBOL
 # Words that are operators in one notation or another, and names that need quoting in some but not in all of them.
 AWKWARD_NAMES = [
     "U", "X", "F", "S", "xor", "true", "FALSE", "t", "f", "i", "e", "p", "p0", "X2", "Fa", "Gx", "Ua", "Ready",
-    "_", "a.b", ".a", "0", "1", ";", "{", "a{b}", "é", "∧", "->", "<->", "ap", "cycle", "a b", 'say "a"',
+    "_", "a.b", ".a", "0", "1", ";", "{", "a{b}", "é", "∧", "->", "<->", "ap", "cycle", "cycle{", "}", "a b", 'say "a"',
     "back\\slash", "\\", '"', "first_match",
 ]  # fmt: skip
 letters = st.sampled_from("abcde")

@@ -86,11 +86,6 @@ def test_renaming_back_gives_the_formula_back(formula, names):
     assert formula.rename(there).symbols() == tuple(there.get(name, name) for name in formula.symbols())
 
 
-@given(formulas())
-def test_copies_through_pickle_are_equal(formula):
-    assert pickle.loads(pickle.dumps(formula)) == formula
-
-
 @pytest.mark.parametrize("text", DEEP_TEXTS, ids=["not", "left", "right", "mixed"])
 def test_depth_is_not_limited(text):
     formula = parse_prefix(text)
