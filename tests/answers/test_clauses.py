@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hf_symbinv.answers import CertificateError, Portfolio, SpecificationError, answer_clauses, read_dimacs
+from hf_symbinv.answers import CertificateError, Portfolio, answer_clauses, read_dimacs
 from hf_symbinv.answers.certificates import confirmed
 from hf_symbinv.answers.clauses import (
     certify_clauses,
@@ -73,26 +73,6 @@ def test_answers_are_those_of_trying_every_assignment(seed, portfolio):
 def test_dimacs_has_comments_clauses_over_lines_and_an_end_as_in_satlib():
     question = read_dimacs("c a file\np cnf  3 2 \n1 -3\n 2 0\nc\n-2 0\n%\n0\n")
     assert (question.variables, question.clauses) == (3, ((1, -3, 2), (-2,)))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "f.cnf:1: expected one line `p cnf VARIABLES CLAUSES` before the clauses"),
-        ("1 0", "f.cnf:1: expected one line `p cnf"),
-        ("p wcnf 1 1 2\n1 0", "f.cnf:1: expected one line `p cnf"),
-        ("p cnf 1 1\np cnf 1 1\n1 0", "f.cnf:2: expected one line `p cnf"),
-        ("p cnf 1 1\n2 0", "f.cnf:2: 2: there are 1 variables; correct it, or the line with p"),
-        ("p cnf 1 1\nx 0", "f.cnf:2: 'x': no literal; write numbers of variables, and 0 after a clause"),
-        ("p cnf 1 1\n1", "f.cnf:2: the last clause does not end; write 0 after it"),
-        ("p cnf 1 2\n1 0", "f.cnf:2: 1 clauses, where the line with p has 2; correct one of them"),
-        ("p cnf 99999999999 1\n1 0", "f.cnf:1: over 10,000,000 variables; split it"),
-    ],
-)
-def test_what_is_no_dimacs_is_told_with_its_line(text, message):
-    with pytest.raises(SpecificationError) as caught:
-        read_dimacs(text, "f.cnf")
-    assert str(caught.value).startswith(message)
 
 
 def test_an_empty_clause_contradicts_itself_and_no_clauses_contradict_nothing(portfolio):

@@ -56,28 +56,6 @@ def test_where_a_formula_ends(text, formulas):
     assert [formula for _, _, formula in read(text)] == formulas
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a &\n& b", "f.ltl:2:1: unexpected '&', expected a formula"),
-        ("G(a\nassume x: b", "f.ltl:1:4: expected ')' for the '(' at 1:2"),
-        ("a;\n  F b & \n\n", "f.ltl:2:8: expected a formula, the text ends here"),
-        ("x: a; x: b", "f.ltl:1:10: the name x stands before another property already; give each its own"),
-        ("a\n/* a", "f.ltl:2:1: this comment is not closed; write */ where it ends"),
-        ("traces foo\na", "f.ltl:1:8: traces foo: write `traces finite` or `traces infinite`"),
-        ("# only", "f.ltl:1:7: expected a formula, the text ends here"),
-        ("\nG(a[3] -> b)", 'f.ltl:2:4: unexpected \'[\', expected an operator, \')\' or the end; a name with brackets '
-         'stands in double quotes: "a[3]"'),
-        ("a:b:c", "f.ltl:1:4: unexpected ':'"),
-        ('"\x00": a', "f.ltl:1:1: symbol name '\\x00': control character"),
-    ],
-)  # fmt: skip
-def test_errors_say_where(text, message):
-    with pytest.raises(SpecificationError) as caught:
-        read_specification(text, "f.ltl")
-    assert str(caught.value).startswith(message)
-
-
 def test_formulas_on_finite_traces_have_a_new_proposition_that_ends():
     specification = read_specification("traces finite\nF alive; X[!] b")
     assert specification.finite and specification.alive == parse_infix("alive_")
@@ -101,19 +79,6 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path):
         read_specification_file(path)
     path.write_bytes("\ufeffG a\r\n& F b\r\n".encode())
     assert read_specification_file(path).normal_form() == "G a & F b"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a\nx: b & F c", "2:4: operator F: belongs to linear temporal logic; propositional formulas have ! & | xor"),
-        ("a\ntraces finite", "2:8: a propositional formula has no traces; leave this line out"),
-    ],
-)
-def test_temporal_operators_are_refused_there(text, message):
-    with pytest.raises(SpecificationError) as caught:
-        read_specification(text, propositional=True)
-    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize("text", ["X[300] a;" * 5, "a;" * 10_001])

@@ -79,34 +79,6 @@ def test_very_deep_formulas_are_read():
     assert formula("(" * 50_000 + "a" + ")" * 50_000) == parse_infix("a")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("INFO {", "NO {", "f.tlsf:1:1: a specification in TLSF begins with INFO { ... }"),
-        ("MAIN { //", "MAIN //", "f.tlsf:8:3: expected '{', found 'INPUTS'"),
-        (
-            "PRESET {",
-            "PRESETS {",
-            "f.tlsf:11:3: expected '}' or a section of MAIN, found 'PRESETS'; sections are INPUTS, ",
-        ),
-        ("G F r_1", "G F r_2", "f.tlsf:13:25: 'r_2' is neither among INPUTS nor among OUTPUTS"),
-        ("G F r_1", "G F", "f.tlsf:13:24: expected a formula"),
-        ("G F r_1", "G (F r_1", "f.tlsf:13:29: expected ')'"),
-        ("G F r_1", "G F r_1)", "f.tlsf:13:28: unexpected ')', expected an operator or ;"),
-        ("G F r_1", "H r_1", "f.tlsf:13:21: the operator H looks back; only X F G U R W are read"),
-        ("G F r_1", "r_0 S r_1", "f.tlsf:13:25: the operator S looks back; only X F G U R W are read"),
-        ("/* mutex */", "/* mutex", "f.tlsf:14:27: this comment or text is not closed"),
-        ("G (r_1 -> F Fine) }\n}", "G r_1 }\n} 1", "f.tlsf:17:3: expected the end, found '1'"),
-        ("G (r_1 -> F Fine) }\n}", "G r_1 }\n", "f.tlsf:16:22: expected '}' or a section of MAIN, found the end"),
-    ],
-)
-def test_what_is_no_tlsf_is_told_with_its_place(old, new, message):
-    assert old in ARBITER
-    with pytest.raises(SpecificationError) as caught:
-        read_tlsf(ARBITER.replace(old, new), "f.tlsf")
-    assert str(caught.value).startswith(message)
-
-
 def test_without_a_formula_there_is_no_specification():
     with pytest.raises(SpecificationError, match="no formula is assumed or guaranteed"):
         read_tlsf(INFO + "MAIN { INPUTS { a; } OUTPUTS { b; } }")

@@ -72,47 +72,6 @@ def test_without_a_clock_each_time_with_a_change_is_a_step(tmp_path):
     ]  # fmt: skip
 
 
-HEADER = "$scope module t $end\n$var wire 1 ! a $end\n$upscope $end\n$enddefinitions $end\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("x.csv", "", "is empty; write a line of names"),
-        ("x.csv", "a\n", "has no step; give at least one"),
-        ("x.csv", "a\n2\n", "x.csv:2: a is '2'; write 1, 0, or nothing where it is unknown"),
-        ("x.csv", "# by hand\n\na,b\n1\n", "x.csv:4: 1 cells under 2 names; give each name one"),
-        ("x.csv", "a,b\n1,0,1\n", "x.csv:2: 3 cells under 2 names; give each name one"),
-        (
-            "x.csv",
-            "a[1],a[0]\n1,0\n",
-            "no signal is called a, and it has 'a[1], a[0]'; a bit of a vector is called \"a[0]\"",
-        ),
-        ("x.csv", "a,a\n1,1\n", "2 signals are called a; give each its own name"),
-        ("x.csv", "0,1\n1,1\n", "its first line has values; write a line of names before it"),
-        ("x.csv", "a,symbinv.cycle\n1,1\n1,0\n", "symbinv.cycle is 1 and then 0 again"),
-        ("x.csv", "a\n" + "1" * (2**22 + 1), "a line of over 4,194,304 characters; split the table by columns"),
-        ("x.csv.gz", b"a\n1\n", "damaged (Not a gzipped file (b'a\\n')); compress it again"),
-        ("x.vcd", "", "no waveform (it has no $enddefinitions)"),
-        ("x.vcd", "garbage", "no waveform ('garbage' where a header should be)"),
-        ("x.vcd", HEADER, "has no step; give at least one"),
-        ("x.vcd", f"{HEADER}#0\n1!\n#1_0\n", "no waveform ('#1_0' is no time)"),
-        ("x.vcd", f"{HEADER}#5\n1!\n#0\n0!\n", "no waveform (time goes back from 5 to 0)"),
-        ("x.vcd", f"{HEADER}#5\nnews\n", "no waveform ('news' is no change of a value)"),
-        ("x.vcd", f"{HEADER}#5\nb2 !\n", "no waveform ('b2' is no value)"),
-        ("x.vcd", f"{HEADER}#5\nb1", "no waveform ('b1' is the value of no signal)"),
-        ("x.vcd", "$upscope $end\n", "no waveform ($upscope where no scope is open)"),
-        ("x.txt", "", "unknown kind of trace; its name ends in .csv or .vcd"),
-    ],
-)
-def test_what_is_no_trace_is_refused_by_name(name, content, message, tmp_path):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(TraceFileError) as caught:
-        read_recording(path, ("a",))
-    assert message in str(caught.value) and name in str(caught.value)
-
-
 def test_propositions_are_found_by_the_end_of_their_names_if_only_one_ends_so():
     names = Names(["x", "irq", "y", "clk"])
     for key, name in enumerate(["a.irq", "b.irq", "b.x"]):
