@@ -203,16 +203,3 @@ def test_a_run_goes_on_bit_for_bit_and_logs_what_it_learned_from_verdicts_and_tr
     torch.testing.assert_close(*heads)  # the layer of the checkpoint goes on
     with pytest.raises(UserError, match=r"truth_head\.safetensors: is no layer of 3 truth values .*; remove this file"):
         TruthHead(small(), 3).load(start)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"risk_candidates": 1}, "risk_candidates=1: must be at least 2"),
-        ({"risk_candidates": 3, "task": "pairs"}, "risk_candidates: task pairs knows no right answers but the given"),
-        ({"risk_candidates": 2.5}, "risk_candidates"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_data_are_made(changes, message):
-    with pytest.raises(UserError, match=message):
-        Recipe.load("ltl-smoke", changes).check()
