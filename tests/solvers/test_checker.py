@@ -45,59 +45,6 @@ def verdict(checker, formula, trace, reference=None):
 
 
 @pytest.mark.parametrize(
-    ("formula", "trace", "expected"),
-    [
-        ("Uab", "a;a;b;{1}", "correct"),
-        ("Uab", "{b}", "correct"),
-        ("Uab", "a;{a}", "incorrect"),
-        ("Uab", "{1}", "incorrect"),
-        ("XXa", "1;1;a;{1}", "correct"),
-        ("1", "{1}", "correct"),
-        ("0", "{1}", "incorrect"),
-        ("a", "{&ab}", "correct"),
-        ("a", "b;{a}", "incorrect"),
-        ("a", "a;{z}", "correct"),  # a symbol that the formula does not have is allowed
-        ("& request X grant_1", "request ; { grant_1 }", "correct"),
-        ("& request X grant_1", "request;{grant_1}", "invalid"),  # without blanks every letter is a symbol
-        ('X "next state"', '1 ; { "next state" }', "correct"),
-        ("a", "{0}", "invalid"),
-        ("a", "{&a!a}", "invalid"),
-        ("a", "& a ! a ; { 1 }", "invalid"),
-        ("a", "", "invalid"),
-        ("a", "a", "invalid"),
-        ("a", "{}", "invalid"),
-        ("a", "{Xa}", "invalid"),
-        ("a", "\u00e9", "invalid"),
-        ("a", "\x00\ud800", "invalid"),
-        ("", "{a}", "error"),
-        ("&a", "{a}", "error"),
-        ("F a", "{a}", "correct"),
-        ("G -> a F b", "{| b ! a}", "invalid"),
-        ("G -> a F b", "{ | b ! a }", "correct"),
-    ],
-)
-def test_a_pair_gets_its_verdict(checker, formula, trace, expected):
-    assert verdict(checker, formula, trace) == expected
-
-
-@pytest.mark.parametrize(
-    ("formula", "trace", "message"),
-    [
-        ("Uab", "{1}", "these words of the trace violate the formula: cycle{!a & !b}"),
-        ("a", "b;{&a!a}", "no valuation satisfies the step a & !a, so the trace denotes no word"),
-        ("a", "a;{&b}", "position 5 of 'a;{&b}': expected 1 more operand"),
-        ("&a", "{a}", "FormulaSyntaxError: position 2 of '&a': expected 1 more operand"),
-        (None, "{a}", "TypeError: "),
-        ("a", None, "TypeError: "),
-        ("a", "{a}", ""),
-    ],
-)
-def test_a_message_says_why(checker, formula, trace, message):
-    (result,) = checker.check([(formula, trace)])
-    assert result.message.startswith(message) and bool(result.message) == bool(message)
-
-
-@pytest.mark.parametrize(
     ("trace", "reference", "expected"),
     [
         ("b;{1}", "b;{1}", "exact"),
