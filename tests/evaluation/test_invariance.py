@@ -112,11 +112,12 @@ def test_canonical_names_are_those_of_a_loop_over_tokens():
             assert one == [back.get(token, token) for token in two]
 
 
-def own(kind):
+def own(embedding, kind=hf_symbinv.SymbolInvariantForConditionalGeneration):
     torch.manual_seed(0)
     sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 16}
-    config = SymbolInvariantConfig(symbol_embedding=kind, num_symbols=6, random_dim=6, **sizes)
-    model = hf_symbinv.SymbolInvariantForConditionalGeneration(config).eval()
+    if kind is hf_symbinv.SymbolInvariantForCausalLM:
+        sizes["encoder_layers"] = 0
+    model = kind(SymbolInvariantConfig(symbol_embedding=embedding, num_symbols=6, random_dim=6, **sizes)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -141,11 +142,7 @@ def test_of_this_packages_models_those_obey_that_must(kind, obeys):
 
 @pytest.mark.parametrize(("kind", "obeys"), [("streams", True), ("learned", False)])
 def test_of_language_models_those_with_streams_obey(kind, obeys):
-    torch.manual_seed(0)
-    sizes = {"d_model": 16, "encoder_layers": 0, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 16}
-    model = hf_symbinv.SymbolInvariantForCausalLM(
-        SymbolInvariantConfig(symbol_embedding=kind, num_symbols=6, **sizes)
-    ).eval()
+    model = own(kind, hf_symbinv.SymbolInvariantForCausalLM)
     ids = torch.tensor([[3, 13, 14, 5, 15, 13], [13, 16, 4, 17, 18, 6]])
     inputs = {"input_ids": ids, "labels": ids}
     if obeys:

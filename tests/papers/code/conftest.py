@@ -69,19 +69,20 @@ def readers(functions):
     }
 
 
+def small_model(tokenizer, embedding="streams", **fields):
+    """With fresh weights."""
+    torch.manual_seed(0)
+    sizes = {
+        "num_symbols": 64, "d_model": 16, "encoder_layers": 2, "num_attention_heads": 2, "d_ff": 32, "dropout": 0.0,
+    } | fields  # fmt: skip
+    config = SymbolInvariantConfig(
+        base_vocab_size=tokenizer.vocab_size, symbol_embedding=embedding, decoder_layers=0, num_labels=2,
+        loss="cross_entropy", normalize_embeddings=False, normalize_features=False, **sizes,
+    )  # fmt: skip
+    return SymbolInvariantForTokenClassification(config).eval()
+
+
 @pytest.fixture
 def model():
-    """Makes a small model with fresh weights for a reader."""
-
-    def make(reader, embedding="streams", **fields):
-        torch.manual_seed(0)
-        sizes = {
-            "num_symbols": 64, "d_model": 16, "encoder_layers": 2, "num_attention_heads": 2, "d_ff": 32, "dropout": 0.0,
-        } | fields  # fmt: skip
-        config = SymbolInvariantConfig(
-            base_vocab_size=reader.tokenizer.vocab_size, symbol_embedding=embedding, decoder_layers=0, num_labels=2,
-            loss="cross_entropy", normalize_embeddings=False, normalize_features=False, **sizes,
-        )  # fmt: skip
-        return SymbolInvariantForTokenClassification(config).eval()
-
-    return make
+    """Makes a small model for a reader."""
+    return lambda reader, *embedding, **fields: small_model(reader.tokenizer, *embedding, **fields)

@@ -3,13 +3,14 @@
 import json
 
 import pytest
-import torch
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForTokenClassification, SymbolInvariantSubwordTokenizer
+from hf_symbinv import SymbolInvariantSubwordTokenizer
 from papers.code.check import BAD_INPUT, DONE, EXAMPLE, SUSPECTED, main
 from papers.code.finding import Finder
 from papers.code.functions import read_functions
 from papers.code.reading import Reader
+
+from .conftest import small_model
 
 SOURCE = """\
 # -*- coding: latin-1 -*-
@@ -36,13 +37,8 @@ def folder(tmp_path_factory):
     tokenizer = SymbolInvariantSubwordTokenizer.train(
         [one.text for one in functions], 300, spans=[one.spans() for one in functions]
     )
-    torch.manual_seed(0)
-    config = SymbolInvariantConfig(
-        base_vocab_size=tokenizer.vocab_size, d_model=16, encoder_layers=1, decoder_layers=0, num_attention_heads=2,
-        d_ff=16, num_labels=2, loss="cross_entropy", normalize_embeddings=False, normalize_features=False,
-    )  # fmt: skip
     folder = tmp_path_factory.mktemp("finder")
-    Finder(SymbolInvariantForTokenClassification(config), Reader(tokenizer, "hidden")).save_pretrained(folder)
+    Finder(small_model(tokenizer), Reader(tokenizer, "hidden")).save_pretrained(folder)
     return folder
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForTokenClassification, SymbolInvariantSubwordTokenizer
+from hf_symbinv import SymbolInvariantSubwordTokenizer
 from papers.__main__ import DONE, main
 from papers.code.experiments import EXPERIMENTS
 from papers.code.functions import read_functions
@@ -62,14 +62,10 @@ def test_a_bug_is_right_with_its_place_and_its_variable(reader):
     assert judged(reader, question, use, weights).is_right
 
 
-def test_rows_that_look_the_same_are_asked_once(reader):
-    torch.manual_seed(0)
-    config = SymbolInvariantConfig(base_vocab_size=reader.tokenizer.vocab_size, d_model=16, encoder_layers=1,
-                                   num_attention_heads=2, d_ff=16, decoder_layers=0, num_labels=2)  # fmt: skip
-    model = SymbolInvariantForTokenClassification(config).eval()
-    calls = []
-    model.register_forward_pre_hook(lambda *inputs: calls.append(inputs))
-    answer = Answers(model, reader, batch=2)
+def test_rows_that_look_the_same_are_asked_once(model, reader):
+    asked, calls = model(reader), []
+    asked.register_forward_pre_hook(lambda *inputs: calls.append(inputs))
+    answer = Answers(asked, reader, batch=2)
     rows = [row(-1, []), row(-1, [])]
     assert answer(rows) == answer([minified(one) for one in rows])
     assert len(calls) == 1

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForTokenClassification, SymbolInvariantSubwordTokenizer
+from hf_symbinv import SymbolInvariantSubwordTokenizer
 from papers.code.finding import BUNDLED, Finder
 from papers.code.functions import read_functions
 from papers.code.renaming import RenamingError, rename
+
+from .conftest import small_model
 
 RENAMINGS = 20
 FILES = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
@@ -39,13 +41,7 @@ def tokenizer():
 @pytest.fixture(scope="module")
 def models(tokenizer):
     """Models with fresh weights."""
-    config = SymbolInvariantConfig(
-        base_vocab_size=tokenizer.vocab_size, d_model=16, encoder_layers=2, decoder_layers=0, num_attention_heads=2,
-        d_ff=32, num_labels=2, loss="cross_entropy", normalize_embeddings=False, normalize_features=False,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    model = SymbolInvariantForTokenClassification(config).eval()
-    return [model, SymbolInvariantForTokenClassification(config).to(torch.bfloat16).eval()]
+    return [small_model(tokenizer), small_model(tokenizer).to(torch.bfloat16)]
 
 
 @cache
