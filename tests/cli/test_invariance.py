@@ -5,15 +5,15 @@ import re
 import runpy
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import hf_symbinv
 from hf_symbinv.cli.invariance import load
 
+from ..chat_server import serving
 from ..evaluation.small_models import KEEP, MODELS, RULE, bart, saved
 
 PAGE = (Path(__file__).parents[2] / "docs" / "invariance.md").read_text(encoding="utf-8")
@@ -96,40 +96,22 @@ def test_a_function_that_cannot_be_loaded(data, symbinv):
     assert symbinv("invariance", "ask.py:answer", *data).code == 0
 
 
-class ToyServer(BaseHTTPRequestHandler):
-    """Speaks as much of OpenAI's protocol as is needed; says the text of the question, and fails at the word `busy`."""
-
-    asked: list = []
-    busy = False
-
-    def do_POST(self):
-        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        assert self.path == "/v1/chat/completions" and self.headers["Authorization"] == "Bearer secret"
-        text = question["messages"][0]["content"]
-        if self.busy and len(self.asked) >= 16:
-            self.send_error(503)
-            return
-        self.asked.append(text)
-        body = json.dumps({"choices": [{"message": {"role": "assistant", "content": min(text.split())}}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
-
-
 @pytest.fixture
 def address(monkeypatch):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Toy", (ToyServer,), {"asked": []}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("ADDRESS", f"http://127.0.0.1:{server.server_address[1]}/v1")
-    monkeypatch.setenv("MODEL", "toy")
-    monkeypatch.setenv("API_KEY", "secret")
-    yield server.RequestHandlerClass
-    server.shutdown()
-    server.server_close()
+    """What a server was `asked` and has answered by a word of the text; where it is `busy`, by none after 16."""
+    state = SimpleNamespace(asked=[], busy=False)
+
+    def reply(text):
+        if state.busy and len(state.asked) >= 16:
+            return 503
+        state.asked.append(text)
+        return min(text.split())
+
+    with serving(reply) as server:
+        for name, value in {"ADDRESS": server.url, "MODEL": "toy", "API_KEY": "secret"}.items():
+            monkeypatch.setenv(name, value)
+        yield state
+    assert {(path, key) for path, key, _ in server.asked} == {("/v1/chat/completions", "Bearer secret")}
 
 
 def test_an_address_is_asked_by_the_ten_lines_of_the_page_and_goes_on_where_it_stopped(data, address, symbinv):

@@ -2,15 +2,14 @@
 
 import json
 import os
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from datasets import Dataset, DatasetDict
 
 from hf_symbinv.tasks import LTL, PROP
 from papers.streams.language_models import ANSWERS, RESULTS, main, prompt_for, read_reply
+from tests.chat_server import serving
 
 FORMULAS = [("&aXb", "a;b;{1}"), ("U!ab", "b;{1}"), ("&aX!a", "a;!a;{1}"), ("XXc", "1;1;c;{1}")]
 # What a model of 3 billion parameters wrote like: a right answer, one with its heading, one in a fence, and talk.
@@ -23,48 +22,20 @@ REPLIES = {
 ASSIGNMENTS = {"a xor b": '{"a": true, "b": false}', "a & b": '{"a": true}', "!a": '{"a": 0}'}
 
 
-class Recorded(BaseHTTPRequestHandler):
-    """Answers as a server for chats does, with what was recorded for the formula."""
-
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.path, self.headers["Authorization"], asked))
-        prompt = asked["messages"][0]["content"]
-        formula = prompt.split("Formula: ")[-1].splitlines()[0]
-        if self.server.busy:
-            self.server.busy -= 1
-            self.send_error(503, "loading")
-            return
-        if formula not in self.server.replies:
-            self.send_error(404, "model not found")
-            return
-        message = {"role": "assistant", "content": self.server.replies[formula]}
-        body = {
-            "id": "1", "object": "chat.completion", "created": 1, "model": asked["model"], "system_fingerprint": "x",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-        }  # fmt: skip
-        content = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def server():
-    """A server, what it is `asked`, and its `replies`."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Recorded) as found:
-        found.asked, found.replies, found.busy = [], {**REPLIES, **ASSIGNMENTS}, 0
-        thread = threading.Thread(target=found.serve_forever)
-        thread.start()
+    """A server with its `replies` to formulas, which is `busy` for some questions."""
+
+    def reply(prompt):
+        formula = prompt.split("Formula: ")[-1].splitlines()[0]
+        if found.busy:
+            found.busy -= 1
+            return 503
+        return found.replies.get(formula, 404)
+
+    with serving(reply) as found:
+        found.replies, found.busy = {**REPLIES, **ASSIGNMENTS}, 0
         yield found
-        found.shutdown()
-        thread.join()
 
 
 def data(folder, rows, columns):
@@ -81,9 +52,8 @@ def run(server, tmp_path, capsys):
         folder = tmp_path / task
         if not folder.exists():
             data(folder, rows, {"ltl": LTL, "prop": PROP}[task].columns)
-        address = f"http://127.0.0.1:{server.server_port}/v1"
         command = ["--task", task, "--data", str(folder), "--output", str(tmp_path / "made"), "--model", "tiny"]
-        main([*command, "--endpoint", address, *words])
+        main([*command, "--endpoint", server.url, *words])
         return json.loads(capsys.readouterr().out)
 
     return run
