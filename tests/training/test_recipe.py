@@ -82,11 +82,6 @@ def test_a_change_that_cannot_be_is_refused_before_data_are_made(row):
         Recipe.load("ltl-smoke", overrides(changes)).check()
 
 
-def test_an_unknown_name_lists_the_recipes():
-    with pytest.raises(UserError, match=r"recipes: .*ltl-paper, ltl-small, ltl-smoke"):
-        Recipe.load("ltl-tiny")
-
-
 def test_a_misspelt_key_of_an_example_is_refused_with_the_one_that_was_meant(tmp_path):
     path = write(tmp_path, "{data: {length: 3}, model: {}, trainer: {}}")
     for key, meant in (("data.lenght", "data.length"), ("trainr.seed", "trainer.seed")):
