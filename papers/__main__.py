@@ -65,7 +65,7 @@ identity-gpt2       102 GPT-2 with two scalars a head (Abstract symbols, Figure 
 renamer-blocks       74 Cycles of basic blocks, as they are and renamed (Renamer Tables 1 and 2, Tiny)
 renamer-sizes        23 Cycles of basic blocks by larger models (Renamer Tables 1 and 2, Mini and Small)
 renamer-figure2       1 Predictions for all renamings of one block (Renamer Figure 2)
-renamer-derivatives  31 Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
+renamer-derivatives 132 Derivatives or not, also with one more coefficient (Renamer Tables 3 and 4)
 shape-views          15 Symbols of several views in answers: derivatives of terms with unknown functions (in no paper)
 shape-pointing        8 Pointing at symbols: which variable was forgotten? (in no paper)
 shape-tokens          5 Classes of tokens: is a variable assigned before, is it read later? (in no paper)
