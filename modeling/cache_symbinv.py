@@ -58,6 +58,13 @@ class KeyValues:
             filled.index_copy_(0, places, filled.index_select(0, sources))
 
 
+def outside_inference(value: Any) -> Any:
+    """Tensors, None and tuples of these as autograd takes them; those made in inference mode are copied."""
+    if isinstance(value, tuple):
+        return tuple(map(outside_inference, value))
+    return value if value is None or not value.is_inference() else value.clone()
+
+
 class SymbolInvariantCache:
     """Keys and values of all blocks of a decoder."""
 
@@ -94,6 +101,13 @@ class SymbolInvariantCache:
             tensor = getattr(self, name)
             if tensor is not None:
                 setattr(self, name, tensor[torch.tensor(rows, device=tensor.device)])
+
+    def leave_inference(self) -> None:
+        """Makes what was read in inference mode usable outside of it."""
+        for block in self.own.values():
+            block.states = outside_inference(block.states)
+        self.cross = {index: outside_inference(pair) for index, pair in self.cross.items()}
+        self.referents, self.mask = outside_inference((self.referents, self.mask))
 
     def reset(self) -> None:
         """Forgets all that was read; a text is read again then."""

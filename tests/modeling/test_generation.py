@@ -55,6 +55,15 @@ def log_probabilities(model, source, answer):
     return scores
 
 
+def leaves(value):
+    """The tensors in lists, tuples and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from leaves(item)
+
+
 @pytest.mark.parametrize("arguments", [{}, {"num_beams": 3, "num_return_sequences": 2}, {"do_sample": True}])
 @pytest.mark.parametrize("changes", [{}, {"decoder_positions": "t5", "identity_qk": True, "identity_vo": True}])
 def test_decoding_with_and_without_a_cache_agrees(sources, arguments, changes):
@@ -346,6 +355,18 @@ class TestCachesThatAreGiven:
             **{name: half[name]},
         )
         assert torch.equal(found, expected)
+
+    @pytest.mark.parametrize("arguments", [{}, {"num_beams": 2, "num_return_sequences": 2}])
+    def test_what_comes_out_may_be_learned_from(self, model, sources, arguments):
+        asked = {f"output_{name}": True for name in ("scores", "logits", "attentions", "hidden_states")}
+        ids = torch.tensor(sources[:1])
+        output = model.generate(ids, max_new_tokens=4, return_dict_in_generate=True, **asked, **arguments)
+        blocks = [(*block.filled(),) for block in output.cache.own.values()]
+        tensors = list(leaves([dict(output), blocks, list(output.cache.cross.values()), output.cache.referents]))
+        assert len(tensors) > 50 and not any(tensor.is_inference() for tensor in tensors)
+        again = output.sequences[: len(ids)]
+        model(ids, decoder_input_ids=again, labels=again).loss.backward()
+        model.zero_grad()
 
     def test_beams_and_samples_go_on_from_what_was_read_once_for_each_input(self, model, batch):
         free = {"grammar": None, "suppress_tokens": [EOS]}
