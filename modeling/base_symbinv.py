@@ -488,8 +488,7 @@ class TokenHeadModel(SymbolInvariantPreTrainedModel):
 
 def accept_missing_head(model: nn.Module, keys: Any) -> None:
     """Takes the head's weight, which a checkpoint has under the embedding's name, out of torch's missing `keys`."""
-    present = [head for head, embedding in TIED_WEIGHTS.items() if embedding not in keys.missing_keys]
-    keys.missing_keys[:] = [name for name in keys.missing_keys if name not in present]
+    keys.missing_keys[:] = [key for key in keys.missing_keys if TIED_WEIGHTS.get(key, key) in keys.missing_keys]
 
 
 def require_one_per_token(labels: Tensor, logits: Tensor, noun: str) -> None:

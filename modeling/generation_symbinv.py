@@ -202,18 +202,17 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         streamer = tools["streamer"]
 
         def show(ids: Tensor) -> None:
-            names = start.names
-            streamer.put(ids if names is None else names.outside(ids.reshape(batch, -1)).reshape(ids.shape))
+            streamer.put(ids if start.names is None else start.names.outside(ids.reshape(batch, -1)).reshape(ids.shape))
 
         processors = self._processors(start, settings, told, tools, shared)
-        # Inference mode costs a sixth less than no_grad. Weights that are gathered from other processes would stay in it.
+        # A sixth faster than no_grad; but weights that come from other processes would stay in inference mode.
         is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
         with (torch.inference_mode if is_alone else torch.no_grad)():
             found, steps = search(read, told, processors, None if streamer is None else show)
-        steps = {name: tuple(map(outside_inference, values)) for name, values in steps.items()}
+        recorded: dict[str, Any] = {name: tuple(map(outside_inference, values)) for name, values in steps.items()}
         if streamer is not None:
             streamer.end()
-        fields = self._fields(found, steps, start, told, wanted if beams > 1 else 1)
+        fields = self._fields(found, recorded, start, told, wanted if beams > 1 else 1)
         if cache is not None and not read.is_plain:
             cache.reset()  # it holds some rows only, or in another order
         elif cache is not None:

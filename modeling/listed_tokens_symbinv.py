@@ -246,17 +246,8 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         tokens = self._tokens_of(text, False)
         return [self.base_tokens[token] if isinstance(token, int) else self._word(token) for token in tokens]
 
-    def _decode(
-        self,
-        token_ids: Any,
-        skip_special_tokens: bool = False,
-        clean_up_tokenization_spaces: bool | None = None,
-        symbols: Sequence[str] = (),
-        new_names: Sequence[str] = (),
-    ) -> str:
-        # Cleaning up would join " !" to the word before it, which is another text here, so that option does nothing.
-        ids = map(self._checked_id, token_ids if isinstance(token_ids, (list, tuple)) else [token_ids])
-        skipped = set(self.all_special_ids) if skip_special_tokens else ()
+    def _written(self, ids: list[int], skips: bool, symbols: Sequence[str], new_names: Sequence[str]) -> str:
+        skipped = set(self.all_special_ids) if skips else ()
         return self._join([self._token(index, symbols, new_names) for index in ids if index not in skipped])
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:

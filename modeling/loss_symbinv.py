@@ -44,7 +44,7 @@ class AdaCos(nn.Module):
         Tokens with the target -100 do not count. The scale changes when `num_items` tokens, of all micro-batches and
         processes, were seen; None if this is all, and then no value is read.
         """
-        cosines, columns = _at_least_float32(cosines), targets.clamp(min=0).unsqueeze(1)
+        columns = targets.clamp(min=0).unsqueeze(1)
         target_cosines = cosines.gather(1, columns).squeeze(1)
         wrong = (cosines * self.scale).exp().scatter(1, columns, 0).sum(1)
         counts = (targets != -100).to(wrong.dtype)
@@ -92,16 +92,12 @@ def token_loss(
     """
     targets = columns.flatten()  # (B·T,)
     keep = targets != -100
-    logits = _at_least_float32(logits.flatten(0, 1))  # (B·T, C)
+    logits = logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32))  # (B·T, C)
     total = nn.functional.cross_entropy(logits, targets, reduction="sum", ignore_index=-100)
     if config.label_smoothing:
         exists = logits > -torch.inf
         logs = torch.where(exists & keep.unsqueeze(1), logits.log_softmax(1), 0.0)
         total = (1 - config.label_smoothing) * total - config.label_smoothing * (logs.sum(1) / exists.sum(1)).sum()
     if adacos is not None and adacos.training:
-        adacos.observe(cosines.detach().flatten(0, 1), targets, None if num_items is None else int(num_items))
+        adacos.observe(cosines.detach().flatten(0, 1).to(logits), targets, num_items and int(num_items))
     return total / (keep.sum().clamp(min=1) if num_items is None else num_items)
-
-
-def _at_least_float32(tensor: Tensor) -> Tensor:
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

@@ -182,12 +182,11 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         """Tokens of ids, of which symbols have the names `symbols`; see `decode`."""
         names = self._names_of(symbols, 1)[0]
         if isinstance(ids, int):
-            return self._token(ids, names)
+            return self._token(self._checked_id(ids), names)
         skipped = set(self.all_special_ids) if skip_special_tokens else ()
         return [self._token(self._checked_id(index), names) for index in ids if index not in skipped]
 
     def _token(self, index: int, names: Sequence[str], new_names: Sequence[str] = ()) -> str:
-        index = self._checked_id(index)
         return self._base_token(index) if index < self.vocab_size else self._symbol_word(index, names, new_names)
 
     def _add_tokens(self, new_tokens: list[str] | list[AddedToken], special_tokens: bool = False) -> int:
@@ -270,7 +269,14 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         found.symbols = rows[0]["symbols"] if is_one else [row["symbols"] for row in rows]
         return found
 
-    def decode(self, token_ids: Any, skip_special_tokens: bool = False, symbols: Any = None, **kwargs: Any) -> Any:
+    def decode(
+        self,
+        token_ids: Any,
+        skip_special_tokens: bool = False,
+        symbols: Any = None,
+        new_names: Sequence[str] = (),
+        clean_up_tokenization_spaces: bool | None = None,
+    ) -> Any:
         """The text of ids, or the texts of several rows.
 
         Args:
@@ -278,8 +284,9 @@ class SymbolNumbering(PreTrainedTokenizerBase):
             skip_special_tokens: Whether to leave special tokens out.
             symbols: The names: a list, or for rows a list for each example. Of k rows for each example, as
                 `num_return_sequences=k` gives them, the first k have the names of the first example, and so on.
-            kwargs: `new_names`, for symbols that come after `symbols`: the first has the first of these names that is
-                not among `symbols`, and so on. Others are those of transformers.
+            new_names: For symbols that come after `symbols`: the first has the first of these names that is not among
+                `symbols`, and so on.
+            clean_up_tokenization_spaces: Does nothing: to join " !" to the word before it makes another text here.
 
         Raises:
             TokenizationError: For what is no id, or if there are not as many lists of names as rows.
@@ -287,11 +294,9 @@ class SymbolNumbering(PreTrainedTokenizerBase):
         rows = to_py_obj(token_ids)
         if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], (list, tuple)):
             names = self._names_of(symbols, len(rows), may_repeat=True)
-            return [
-                super(SymbolNumbering, self).decode(row, skip_special_tokens, symbols=own, **kwargs)
-                for row, own in zip(rows, names, strict=True)
-            ]
-        return super().decode(rows, skip_special_tokens, symbols=self._names_of(symbols, 1)[0], **kwargs)
+            return [self.decode(row, skip_special_tokens, own, new_names) for row, own in zip(rows, names, strict=True)]
+        ids = [self._checked_id(index) for index in (rows if isinstance(rows, (list, tuple)) else [rows])]
+        return self._written(ids, skip_special_tokens, self._names_of(symbols, 1)[0], new_names)
 
     def _names_of(self, symbols: Any, count: int, may_repeat: bool = False) -> list[list[str]]:
         """A list of names for each of `count` rows, which all share one that is not nested."""

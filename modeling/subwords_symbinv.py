@@ -342,17 +342,9 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         result.symbols = [listed[row] for row in origin] if is_nested else listed[0]
         return result
 
-    def _decode(
-        self,
-        token_ids: Any,
-        skip_special_tokens: bool = False,
-        clean_up_tokenization_spaces: bool | None = None,
-        symbols: Sequence[str] = (),
-        new_names: Sequence[str] = (),
-    ) -> str:
-        ids = map(self._checked_id, token_ids if isinstance(token_ids, (list, tuple)) else [token_ids])
+    def _written(self, ids: list[int], skips: bool, symbols: Sequence[str], new_names: Sequence[str]) -> str:
         words = [index if index < self._num_base else self._symbol_word(index, symbols, new_names) for index in ids]
-        return self._text(words, skip_special_tokens)
+        return self._text(words, skips)
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
         """The text of `tokens`; one that is no base token is a symbol, and stays as it is, also without a name."""
