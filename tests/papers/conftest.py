@@ -1,10 +1,17 @@
 """Smokes of tables: two rows show that a table fits together; that each row's model can be made other tests show."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from papers.harness.experiments import Experiment
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tables of a module's tests are made, which share what they need."""
+    return tmp_path_factory.mktemp("tables")
 
 
 @pytest.fixture

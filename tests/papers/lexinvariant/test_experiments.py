@@ -318,11 +318,6 @@ class TestCorpora:
             texts_of(job, "prose")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("lexinvariant")
-
-
 @pytest.mark.slow
 @pytest.mark.xdist_group("lexinvariant")  # the tests of the class share a folder
 class TestSmoke:

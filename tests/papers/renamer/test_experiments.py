@@ -162,11 +162,6 @@ def epochs_of(steps, splitting):
     return steps * 16 / min(len(rows), 300)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("renamer")
-
-
 @pytest.mark.slow
 @pytest.mark.xdist_group("renamer")  # the tests of the class share a folder
 class TestSmoke:

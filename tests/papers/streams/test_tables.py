@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -114,11 +113,6 @@ class TestScales:
         assert all(len(row.paper) == 3 for row in rows)
         copied = [row for row in load_scale(name).rows_of(TABLES["ite-copy"]) if row.labels[0] == "copying"]
         assert sum("random" in row.labels[2] and len(row.paper) == 1 for row in copied) == 90
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("reproduce")
 
 
 @pytest.mark.slow
