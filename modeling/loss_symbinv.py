@@ -44,7 +44,7 @@ class AdaCos(nn.Module):
         Tokens with the target -100 do not count. The scale changes when `num_items` tokens, of all micro-batches and
         processes, were seen; None if this is all, and then no value is read.
         """
-        columns = targets.clamp(min=0).unsqueeze(1)
+        cosines, columns = cosines.to(torch.promote_types(cosines.dtype, torch.float32)), targets.clamp(min=0).unsqueeze(1)
         target_cosines = cosines.gather(1, columns).squeeze(1)
         wrong = (cosines * self.scale).exp().scatter(1, columns, 0).sum(1)
         counts = (targets != -100).to(wrong.dtype)
@@ -99,5 +99,5 @@ def token_loss(
         logs = torch.where(exists & keep.unsqueeze(1), logits.log_softmax(1), 0.0)
         total = (1 - config.label_smoothing) * total - config.label_smoothing * (logs.sum(1) / exists.sum(1)).sum()
     if adacos is not None and adacos.training:
-        adacos.observe(cosines.detach().flatten(0, 1).to(logits), targets, num_items and int(num_items))
+        adacos.observe(cosines.detach().flatten(0, 1), targets, None if num_items is None else int(num_items))
     return total / (keep.sum().clamp(min=1) if num_items is None else num_items)

@@ -50,7 +50,7 @@ sit-symbols           6 Training rows by number of symbols, before and after the
 ite-times             1 Time in which Spot finds a trace, by symbols and length (ITE Figure 4)
 symbols-curve       107 Right answers by number of symbols and by size, and when a wrapper is enough (in no paper)
 symbols-curve-prop      Right assignments by number of symbols and by size, and when a wrapper is enough (in no paper)
-symbols-curve-copy      Right copies by number of symbols and by length, and when a wrapper is enough (in no paper)
+symbols-curve-copy  139 Right copies by number of symbols and by length, and when a wrapper is enough (in no paper)
 lexinv-markov        59 A language of six symbols, with the exact best lexinvariant predictor (LI Theorem 2.1)
 lexinv-streams       68 The language of six symbols by streams and by others, of one size and training (not in LI)
 lexinv-text          71 Characters of prose and code: perplexity by context (LI Figures 3 and 7)
