@@ -44,11 +44,11 @@ class AdaCos(nn.Module):
         Tokens with the target -100 do not count. The scale changes when `num_items` tokens, of all micro-batches and
         processes, were seen; None if this is all, and then no value is read.
         """
-        cosines, columns = cosines.to(torch.promote_types(cosines.dtype, torch.float32)), targets.clamp(min=0).unsqueeze(1)
+        cosines = cosines.to(torch.promote_types(cosines.dtype, torch.float32))
+        columns = targets.clamp(min=0).unsqueeze(1)
         target_cosines = cosines.gather(1, columns).squeeze(1)
         wrong = (cosines * self.scale).exp().scatter(1, columns, 0).sum(1)
-        counts = (targets != -100).to(wrong.dtype)
-        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong, counts))))
+        self._pending.append(_gather_processes(torch.stack((target_cosines, wrong, (targets != -100).to(wrong.dtype)))))
         if num_items is not None and sum(int(part[2].sum()) for part in self._pending) < num_items:
             return
         target_cosines, wrong, counts = torch.cat(self._pending, dim=1)
