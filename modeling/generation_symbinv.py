@@ -205,7 +205,7 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
             streamer.put(ids if start.names is None else start.names.outside(ids.reshape(batch, -1)).reshape(ids.shape))
 
         processors = self._processors(start, settings, told, tools, shared)
-        # A sixth faster than no_grad; but weights that come from other processes would stay in inference mode.
+        # Cheaper than no_grad; but weights that come from other processes would stay in inference mode.
         is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
         with (torch.inference_mode if is_alone else torch.no_grad)():
             found, steps = search(read, told, processors, None if streamer is None else show)
