@@ -147,15 +147,15 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         return self._searched(start, settings, cache, tools)
 
     @torch.no_grad()
-    def slot_referents(self, input_ids: Tensor, attention_mask: Tensor | None = None, **call: Any) -> Tensor | None:
+    def slot_referents(self, input_ids: Tensor, attention_mask: Any = None, decoder_input_ids: Any = None) -> Any:
         """The referent `(B, K)` of each slot in a call of `generate` with these arguments, -1 where a slot has none.
 
         Those of `input_ids (B, L)` come first, by `attention_mask (B, L)` or padding tokens, then those of an answer's
         beginning, `decoder_input_ids (B, T)`. Where new symbols may be written up to a limit, the smallest referents
         left follow, in ascending order. None for a decoder without streams, where ids stay as they are.
         """
-        call["attention_mask"] = attention_mask
-        return self._begin(input_ids, Settings(call, None, self.generation_config), call).slot_referents
+        call = {"attention_mask": attention_mask, "decoder_input_ids": decoder_input_ids}
+        return self._begin(input_ids, Settings({}, None, self.generation_config), call).slot_referents
 
     def _searched(
         self, start: Beginning, settings: Settings, cache: SymbolInvariantCache | None, tools: dict[str, Any]
