@@ -14,7 +14,7 @@ CHANGING := tests/modeling/test_generation.py tests/modeling/test_generation_arg
 	tests/modeling/test_remote_code.py tests/modeling/test_renaming_law.py tests/modeling/test_search.py \
 	tests/modeling/test_tokenization.py tests/modeling/test_versions.py tests/test_auto_classes.py tests/test_pipelines.py
 # Tests of what stands beside the product: tables that are made at a tiny size, and benchmarks that run on toys.
-SHOWCASE := tests/papers tests/benchmarks
+SHOWCASE := papers/tests benchmarks/tests
 # Tests of what stands around the product: every program and picture of the documentation, examples, the Space in a
 # browser, the suites that transformers has for models of any kind, and attacks.
 AROUND := tests/attack tests/docs tests/examples tests/peers tests/space
@@ -41,10 +41,10 @@ space: $(SPACE_STAMP) ## serve the page on which formulas are typed, solved and 
 	@$(BIN)/python examples/space/app.py
 
 test: $(DEV_STAMP) ## run all tests of the product, slow ones too, in two processes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(addprefix --ignore=,$(AROUND) $(SHOWCASE))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 tests $(addprefix --ignore=,$(AROUND))
 
 test-fast: $(DEV_STAMP) ## run those of them that take at most a few seconds each
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow" $(addprefix --ignore=,$(AROUND) $(SHOWCASE))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow" tests $(addprefix --ignore=,$(AROUND))
 
 test-around: $(DEV_STAMP) ## run the tests of documentation, examples, the Space, others' suites, and attacks
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 $(AROUND)
@@ -56,7 +56,7 @@ test-papers: $(DEV_STAMP) ## run the tests of the papers' tables and of the benc
 attack: SECONDS ?= 3600
 attack: SEED ?= $(shell date +%s)
 attack: $(DEV_STAMP) ## throw random damage at the package for an hour, or for SECONDS=...
-	OMP_NUM_THREADS=1 ATTACK_SEED=$(SEED) ATTACK_SECONDS=$(SECONDS) $(BIN)/pytest -n 2 tests/attack tests/papers/code/test_law.py
+	OMP_NUM_THREADS=1 ATTACK_SEED=$(SEED) ATTACK_SECONDS=$(SECONDS) $(BIN)/pytest -n 2 tests/attack papers/tests/code/test_law.py
 
 test-min: ## run what the dependencies touch with the lowest versions that are allowed, in .venv-min
 test-pre: ## the same with the newest pre-releases of PRE="...", in .venv-pre

@@ -45,7 +45,9 @@ INNER = {
 
 
 def python_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*.py") if path.is_file())
+    """Of a folder but the tests in it."""
+    paths = (path for path in folder.rglob("*.py") if path.is_file())
+    return sorted(path for path in paths if "tests" not in path.relative_to(folder).parts)
 
 
 def imports(path: Path, package: str, types: bool = True) -> list[tuple[int, str]]:

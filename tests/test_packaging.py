@@ -306,12 +306,13 @@ class TestVersions:
 # The recipes are make's, and a checkout can be tested by pytest alone, without make.
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_the_product_what_is_around_it_and_the_showcase_have_every_test_between_them():
-    """`make test` leaves out the folders that `make test-around` and `make test-papers` run, and no other."""
+    """`make test` runs all of `tests` but what `make test-around` runs; what stands beside the product has its own."""
     lines = {}
     for name in ("test", "test-around", "test-papers"):
         command = ["make", "--dry-run", "--always-make", name]
         told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         (lines[name],) = (line.split()[2:] for line in told.splitlines() if "/pytest " in line)
-    others = [*lines["test-around"][2:], *lines["test-papers"][2:]]
-    assert lines["test"] == ["-n", "2", *(f"--ignore={folder}" for folder in others)]
-    assert len(others) == 7 and all((ROOT / folder).is_dir() for folder in others)
+    around, beside = lines["test-around"][2:], lines["test-papers"][2:]
+    assert lines["test"] == ["-n", "2", "tests", *(f"--ignore={folder}" for folder in around)]
+    assert len(around) == 5 and all(folder.startswith("tests/") and (ROOT / folder).is_dir() for folder in around)
+    assert beside == sorted((str(path.relative_to(ROOT)) for path in ROOT.glob("*/tests")), reverse=True)

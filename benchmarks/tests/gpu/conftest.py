@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[3] / "benchmarks" / "gpu"
+FOLDER = Path(__file__).resolve().parents[2] / "gpu"
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import torch
 from safetensors.torch import load_file
 
 from papers.streams.convert_ite_checkpoints import main
+from papers.tests.streams.test_convert_ite_checkpoints import config, state_dict, write
 from tests.cli.conftest import Result, hub, server, symbinv
-from tests.papers.streams.test_convert_ite_checkpoints import config, state_dict, write
 
 __all__ = ["hub", "server", "symbinv"]
 

@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "papers"
 HARNESS = "harness"
+TESTS = PAPERS / "tests"
 ROOMS = sorted(path.name for path in PAPERS.iterdir() if (path / "__init__.py").is_file())
 # Lists the tables of all rooms, and runs them.
 ABOVE = {PAPERS / "catalogue.py", PAPERS / "__main__.py"}
@@ -24,7 +25,7 @@ def imports(path):
 
 
 def files(folder):
-    return sorted(path for path in folder.rglob("*.py") if path.is_file())
+    return sorted(path for path in folder.rglob("*.py") if path.is_file() and TESTS not in path.parents)
 
 
 def test_the_rooms_are_the_harness_and_a_folder_for_each_relative_with_a_page():

@@ -7,6 +7,9 @@ import pytest
 
 from papers.harness.experiments import Experiment
 
+# The settings and fixtures of every test.
+from tests.conftest import environment, generator_of_hypothesis, looked_at, program  # noqa: F401
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

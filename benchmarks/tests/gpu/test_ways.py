@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from ...modeling.test_fixed_streams import Reads
+from tests.modeling.test_fixed_streams import Reads
+
 from .test_packed import random_rows
 
 STEPS = 8

@@ -9,9 +9,9 @@ import torch
 from torch.nn import functional
 
 from hf_symbinv.modeling import layers_symbinv as layers
+from tests.modeling.test_training_step import pairs, training_batch
+from tests.modeling.tiny import tiny_model
 
-from ...modeling.test_training_step import pairs, training_batch
-from ...modeling.tiny import tiny_model
 from .conftest import FOLDER
 
 pytest.importorskip("triton", reason="Triton is not installed; CUDA builds of torch bring it")

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+# The settings and fixtures of every test.
+from tests.conftest import environment, generator_of_hypothesis, looked_at, program  # noqa: F401
+
+FOLDER = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)
