@@ -15,7 +15,7 @@ from hf_symbinv.datasets_scripts.questions import two_line_texts as texts
 from hf_symbinv.datasets_scripts.questions.builder import FewerRowsWarning, RandomQuestionsConfig, prepare
 from hf_symbinv.datasets_scripts.questions.grid import QuestionGridConfig
 from hf_symbinv.datasets_scripts.storage import number_of_rows, split_files, splits_of
-from hf_symbinv.errors import exits_refused
+from hf_symbinv.errors import OptionsParser, exits_refused
 from hf_symbinv.files import path_here
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import load_task
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     def either(name: str) -> str:
         return f"(default: {getattr(own, name)}; with --grid {getattr(cell, name)})"
 
-    command = argparse.ArgumentParser(
+    command = OptionsParser(
         prog="symbinv data",
         description="Make a data set of questions with answers. A run that was stopped continues when the same command "
         "is given again.",

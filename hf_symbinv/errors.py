@@ -14,6 +14,8 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
+from typing import Any
 
 # Characters of a sentence, at most: our choice, some screens.
 LONGEST = 2_000
@@ -24,6 +26,8 @@ LOGIN = "set HF_TOKEN or run `hf auth login`"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What safetensors says of the system's errors; it does not name the file.
 _OF_SAFETENSORS = re.compile(r"I/O error: (.*?) \(os error \d+\)")
+# What torch says of the memory of a GPU, and of that of the processor.
+_OF_MEMORY = re.compile("out of memory|can't allocate memory")
 
 
 class UserError(ValueError):
@@ -63,6 +67,8 @@ def _sentence(error: BaseException) -> str | None:
         return f"{where or 'writing failed'}: the disk is full; free some space, and repeat the command"
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, MemoryError) or _OF_MEMORY.search(str(error)):
+        return "there is not enough memory; ask for less at once, such as fewer beams or a smaller batch"
     if isinstance(error, ImportError) and error.name is None:  # a task misses its solver, and says so
         return str(error)
     if isinstance(error, ImportError) and (message := missing_extra(error, "this command")):
@@ -149,6 +155,19 @@ def _hub_sentence(error: BaseException, name: str | None) -> str | None:
     if status >= 500:
         return f"{subject}: the Hub fails with status {status} ({said}); repeat the command later"
     return f"{subject}: {remedies.get(status, f'the Hub refuses with status {status} ({said})')}"
+
+
+class OptionsParser(argparse.ArgumentParser):
+    """An argument parser that says which option a misspelt one is like."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        words = [*takewhile(lambda word: word != "--", sys.argv[1:] if args is None else args)]
+        known = re.findall(r"--([\w-]+)", self.format_help())
+        for option in (word[2:].partition("=")[0] for word in words if word.startswith("--")):
+            is_known = any(name.startswith(option) for name in known)
+            if not is_known and (near := nearest(option, known)):
+                self.error(f"--{option}: no option; did you mean --{near}?")
+        return super().parse_known_args(args, namespace)
 
 
 @contextmanager

@@ -54,6 +54,14 @@ def test_a_full_disk_is_one_sentence_whatever_library_found_it(error):
     assert not is_full_disk(OSError(errno.EACCES, "Permission denied", "x")) and not is_full_disk(RuntimeError("other"))
 
 
+@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory. Tried")])
+def test_memory_that_is_not_enough_is_one_sentence(error):
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60)
+    told = "there is not enough memory; ask for less at once, such as fewer beams or a smaller batch"
+    assert explain(error) == explain(caught.value) == told
+
+
 def test_weights_that_cannot_be_written_are_one_sentence(tmp_path):
     (tmp_path / "model.safetensors").mkdir()
     with pytest.raises(SafetensorError) as caught:

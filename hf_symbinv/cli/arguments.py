@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable
 
+from hf_symbinv.errors import OptionsParser
 from hf_symbinv.solvers.pool import MEMORY
 from hf_symbinv.tasks import TASKS
 
@@ -18,7 +19,7 @@ AT_ONCE = 100
 
 def command_parser(name: str, description: str, example: str) -> argparse.ArgumentParser:
     """A parser for `symbinv NAME`, whose help ends with an example and its real output."""
-    return argparse.ArgumentParser(
+    return OptionsParser(
         prog=f"symbinv {name}",
         description=description,
         epilog=f"example:\n{example}",
