@@ -61,7 +61,7 @@ class Names:
             return signals.pop()
         parts = [name.rpartition(".")[2] for name in self._shown]
         remedy = "write its full name"
-        if not found and any(part.startswith(f"{symbol}[") for part in parts):
+        if not found and any(f"{part}[".startswith(f"{symbol}[") for part in parts):
             remedy = f'a bit of a vector is called "{symbol}[0]"'
         elif not found and (near := nearest(symbol, parts)):
             remedy = f"did you mean {near}?"

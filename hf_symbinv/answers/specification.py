@@ -23,6 +23,7 @@ from hf_symbinv.files import decoded, reading
 from hf_symbinv.logic import Formula, FormulaSyntaxError, parse_infix, to_infix
 from hf_symbinv.logic.finite import embed_finite, finite_trace
 from hf_symbinv.logic.formula import PROPOSITIONAL_OPERATORS
+from hf_symbinv.logic.infix import quotes_for
 from hf_symbinv.logic.notation import QUOTED, quote, unquote
 
 Role = Literal["assume", "guarantee", "property"]
@@ -45,6 +46,7 @@ _ENDS_OPEN = re.compile(
 )
 _NAME = rf"(?:{QUOTED}|[A-Za-z_][\w.-]*)"
 _ROLE = re.compile(rf"\s*(?P<role>assume|guarantee|property)(?![\w.])\s*(?::|(?P<name>{_NAME})\s*:)?", re.DOTALL)
+_SEVERAL_WORDS = re.compile(r"\s*(?P<name>[\w.-]+(?:[^\S\n]+[\w.-]+)+)\s*:")
 _LABEL = re.compile(rf"\s*(?P<name>{_NAME})\s*:", re.DOTALL)
 _HEAD = re.compile(rf"\s*(?:(?:assume|guarantee|property)\s+[\w\"(\[!<]|{_NAME}\s*:)")
 _BLANK_LINE = re.compile(r"[^\S\n]*\n")
@@ -176,6 +178,7 @@ def read_specification(
         temporal = sorted({node.operator for node in formula.distinct_nodes()} - PROPOSITIONAL_OPERATORS)
         if propositional and temporal:
             known = "propositional formulas have ! & | xor -> <->"
+            known += quotes_for(temporal[0])
             raise reader.error(begin, f"operator {temporal[0]}: belongs to linear temporal logic; {known}")
         written = reader.bare[first:end].strip()
         name = reader.unquoted(head.name, start) if head.name else " ".join(written.split())
@@ -299,6 +302,8 @@ class _Reader:
                 lambda match: "at {}:{}".format(*line_and_column(self.text, start + int(match[1]))),
                 error.reason,
             )
+            if label := _SEVERAL_WORDS.match(self.bare[start:end]):
+                reason += f"; a name of several words stands in double quotes: {quote(label['name'])}:"
             at_end = error.position >= len(self.bare[start:end].rstrip())
             place = start + (len(self.bare[start:end].rstrip()) if at_end else error.position)
             raise self.error(place, reason) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hf_symbinv.answers import (
 from hf_symbinv.cli.texts import Text
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import kind_of
+from hf_symbinv.logic.infix import joined_names
 from hf_symbinv.tasks import SymbolTask
 
 SPECIFICATION, FINITE, SYNTHESIS, CLAUSES = ".ltl", ".ltlf", ".tlsf", ".cnf"
@@ -34,6 +36,19 @@ def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> 
         ValueError: If it is none.
         OSError: If it is the name of a file that cannot be read.
     """
+    found = _read_question(item, task, notation, finite)
+    if isinstance(found, Specification):
+        if finite and not found.finite:
+            raise UserError("--finite: the specification says that its traces are infinite; leave out one of the two")
+        for word in joined_names("\n".join(one.text for one in found.properties)):
+            told = (
+                f'{word} is read as {word[0]} before {word[1:]}, as in Spot; a name stands in double quotes: "{word}"'
+            )
+            print(f"symbinv: {item.place}: {told}", file=sys.stderr, flush=True)
+    return found
+
+
+def _read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> Specification | Clauses:
     text, propositional = item.text, task.name == "prop"
     if not item.place.startswith("line "):
         path, kind = Path(text), kind_of(text) if _FILE_NAME.fullmatch(text) or _is_file(text) else ""
@@ -63,7 +78,9 @@ def refuse_file(text: str, task: SymbolTask, notation: str) -> None:
     """
     if not (_FILE_NAME.fullmatch(text) or _is_file(text)):
         return
-    remedy = f"a specification stands in a file that ends in {KINDS}; --file {text} takes each line as a question"
+    remedy = f"--file {text} takes each line as a question"
+    if kind_of(text) not in (SPECIFICATION, FINITE, SYNTHESIS, CLAUSES):
+        remedy = f"a specification stands in a file that ends in {KINDS}; {remedy}"
     with suppress(ValueError):
         alone = f"({text})"
         if notation == "infix" and task.read_question(alone, notation):

@@ -52,6 +52,12 @@ _OPERATOR = re.compile(
   )""",
     re.VERBOSE,
 )
+# What looks like one name and is an operator before another, as in Spot: `FULL` is F ULL. What people mean as
+# operators, such as GFa, Fp0 and GFready, is left out.
+_JOINED = re.compile(
+    rf"{QUOTED}|(?<![\w.])(?!F(?i:alse)(?!{_WORD}))(?P<word>(?:[FGX][a-z_]|[FGX]+[A-EH-WYZ])[A-Za-z_]{_WORD}*)",
+    re.DOTALL,
+)
 _OPERATOR_OF_GROUP = {
     "true": "1",
     "false": "0",
@@ -257,6 +263,16 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
         hint += f"; the '(' at position {opened} is not closed"
     expected = "a formula" if expecting_operand else "an operator, ')' or the end"
     return FormulaSyntaxError(f"unexpected {character!r}, expected {expected}{hint}", text, position)
+
+
+def joined_names(text: str) -> list[str]:
+    """The words of a formula that are read as an operator before a name, though they look like one name: `FULL`."""
+    return list(dict.fromkeys(match["word"] for match in _JOINED.finditer(text) if match["word"]))
+
+
+def quotes_for(operator: str) -> str:
+    """What to say of an operator that has no place somewhere, and may be the first letter of a name."""
+    return f"; a name that begins with {operator} stands in double quotes" if operator in "FGX" else ""
 
 
 def to_infix(formula: Formula) -> str:

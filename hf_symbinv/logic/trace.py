@@ -18,7 +18,7 @@ from hf_symbinv.logic.formula import (
     check_renaming,
     nested_to_the_right,
 )
-from hf_symbinv.logic.infix import parse_infix, to_infix
+from hf_symbinv.logic.infix import parse_infix, quotes_for, to_infix
 from hf_symbinv.logic.notation import QUOTED, Token, build_prefix, prefix_words, scan_prefix, write_prefix
 
 _QUOTED_OR_MARK = re.compile(rf"{QUOTED}|[;{{}}]", re.DOTALL)
@@ -49,7 +49,7 @@ class Trace:
             for node in step.distinct_nodes():
                 if node.operator not in PROPOSITIONAL_OPERATORS:
                     told = f"holds the temporal operator {node.operator}; steps are propositional"
-                    raise ValueError(f"trace: step {to_infix(step)} {told}")
+                    raise ValueError(f"trace: step {to_infix(step)} {told}{quotes_for(node.operator)}")
 
     def __and__(self, other: Trace) -> Trace:
         """The trace of the words that both traces denote: its steps say what theirs say, nested to the right.

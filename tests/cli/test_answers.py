@@ -38,6 +38,18 @@ def test_a_file_is_one_question_and_says_where_it_is_wrong(solve, tmp_path, monk
     )
 
 
+def test_a_word_that_is_read_as_an_operator_before_a_name_is_told(solve, symbinv, tmp_path):
+    told = '{0} is read as {1} before {2}, as in Spot; a name stands in double quotes: "{0}"\n'
+    for words in ([], ["FULL", "G", "FIFO_1", "Xmit"]):
+        names = ["GFa", "Fp0", "GFready", "X1", '"FULL"', 'F"ull"', "False", "a.FULL", *words]
+        path = tmp_path / "spec.ltl"
+        path.write_text(f"# FULL\nGRANT: {' | '.join(names).replace('G |', 'G')}\n")
+        lines = [f"symbinv: {{}}: {told.format(word, word[0], word[1:])}" for word in words if len(word) > 1]
+        assert solve(str(path)).err == "".join(line.format("formula 1") for line in lines)
+        witness = "cycle{a & ready}"
+        assert symbinv("verify", str(path), witness).err == "".join(line.format("formula") for line in lines)
+
+
 def test_lines_of_standard_input_are_questions(solve):
     result = solve("-", stdin=b"G a\nG(b\n\nX c & X !c\n")
     assert (result.code, result.err) == (
