@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from hf_symbinv.answers.traces import TABLE, WAVEFORM
+from hf_symbinv.answers.traces import ENDS, TABLE, WAVEFORM
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import DEFAULT_TASK, add_task, add_timeout, command_parser
 from hf_symbinv.cli.specifications import FINITE, FORMULAS, SPECIFICATION, SYNTHESIS, refuse_file
@@ -94,8 +94,15 @@ def main(arguments: Sequence[str]) -> int:
         command.error("--clock: only with a recorded trace, a TRACE.vcd")
     if options.finite and len(options.pair) != 2:
         command.error("--finite: only with one formula and one trace")
+    ends = len(options.pair) == 2 and options.pair[1].endswith(ENDS)
     of_file = len(options.pair) == 2 and kind_of(options.pair[0]) in (SPECIFICATION, FINITE, SYNTHESIS)
-    if recorded or of_file or options.finite or (len(options.pair) == 1 and kind_of(options.pair[0]) == ".json"):
+    if (
+        recorded
+        or of_file
+        or ends
+        or options.finite
+        or (len(options.pair) == 1 and kind_of(options.pair[0]) == ".json")
+    ):
         from hf_symbinv.cli.evidence import verify_evidence
 
         return verify_evidence(options)
@@ -103,7 +110,8 @@ def main(arguments: Sequence[str]) -> int:
     notation = notation_of(command, options, task)
     if len(options.pair) not in (0, 2):
         question, answer = task.columns
-        command.error(f"{len(options.pair)} arguments: give one {question} and one {answer}, each in quotes")
+        given = f"{len(options.pair)} argument{'s' * (len(options.pair) > 1)}"
+        command.error(f"{given}: give one {question} and one {answer}, each in quotes, or a CERTIFICATE.json alone")
     if options.pair and options.file is not None:
         command.error(f"--file {options.file}: leave it out, or leave out the pair before it")
     if options.pair and task.name in FORMULAS:
