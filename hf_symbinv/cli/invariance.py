@@ -154,10 +154,9 @@ def load(name: str, task: str | None, longest: int | None) -> tuple[Callable[...
     except Exception as error:  # whatever a user's file raises, and transformers, which uses several types
         if not path.endswith(".py") and not isinstance(error, (OSError, ValueError, KeyError)):
             raise
-        told = (
-            hub_failure(error, f"{name}: no such folder, and")
-            or f"{name}: cannot be loaded ({type(error).__name__}: {first_line(error)})"
-        )
+        told = f"{name}: cannot be loaded ({type(error).__name__}: {first_line(error)})"
+        if failure := hub_failure(error, name):
+            told = f"{name}: no such folder, and {failure.removeprefix(f'{name}: ')}"
         raise UserError(
             f"{told}; give a folder, a bundled name, OWNER/NAME on the Hub, or FILE.py:NAME, a function in it"
         ) from error

@@ -17,6 +17,8 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from hf_symbinv.errors import in_short
+
 # Arguments of a model that hold ids of its vocabulary; labels are ids where logits have a column per id.
 _ID_ARGUMENTS = ("input_ids", "decoder_input_ids", "labels")
 
@@ -154,6 +156,9 @@ def assert_invariant(
     else:
         texts = [inputs] if isinstance(inputs, str) else list(inputs)
         tokenizer: Any = symbols
+        if not callable(tokenizer):
+            remedy = "give tokenizer(texts, return_tensors='pt') in their place"
+            raise ValueError(f"inputs={in_short(inputs)}: token ids do not say how texts are read; {remedy}")
         given = dict(tokenizer(texts, padding=True, return_tensors="pt"))
     own = isinstance(symbols, PreTrainedTokenizerBase)
     known = _symbols_of(model, None if own else symbols, given)

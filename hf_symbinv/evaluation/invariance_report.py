@@ -56,6 +56,9 @@ def measure_invariance(
         RenamingError: If no text has a symbol, the model fails, or the file is another model's; and as `invariant`.
     """
     rule = SymbolRule(symbols, keep or (model.rule.keep if isinstance(model, InvariantModel) else ()))
+    for which, given in (("texts", texts), ("references", references)):
+        if isinstance(given, str):
+            raise RenamingError(f"{which}={in_short(given)}: must be a list of texts; put it in brackets")
     if references is not None and len(references) != len(texts):
         raise RenamingError(f"{len(references)} references for {len(texts)} texts: give one for each")
     wrapped, asked = InvariantModel(model, rule, names), Answers(model, answers, name, options)

@@ -74,7 +74,8 @@ class SymbolRule:
             whole = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{pattern})" for pattern in patterns)
             rule = PairsTask(SPECIAL, whole, self.keep).rule
         except (ValueError, TypeError, AttributeError, re.error) as error:
-            raise RenamingError(f"{self.said}: {error}; give a regular expression of names") from None
+            reason = f"is a {type(symbols).__name__}" if isinstance(error, AttributeError) else error
+            raise RenamingError(f"{self.said}: {reason}; give a regular expression of names") from None
 
         def find(text: str) -> Iterator[tuple[int, int, str]]:
             for start, end, is_symbol in rule.cut(text):
@@ -255,6 +256,8 @@ class InvariantModel:
                 f"{self.rule.said}: matches no names that could stand for symbols of kind {kind!r}, such as b, %b and "
                 f"@b; correct the rule, or give names={{{kind!r}: [...]}} that it matches"
             )
+        if isinstance(names, str):
+            raise RenamingError(f"names={names!r}: must be a list of names, such as ['b', 'c']")
         names = tuple(names)
         for name in names:
             if names.count(name) > 1 or not self._is_name(kind, name):
@@ -333,7 +336,8 @@ class InvariantModel:
         for text in texts:
             if not isinstance(text, str):
                 one = "the column" if isinstance(text, Mapping) and hasattr(inputs, "column_names") else "a text"
-                raise RenamingError(f"{in_short(text)}: is no text; give {one}, or a list of texts")
+                chat = "; for chats, wrap a function that makes one of each text" * isinstance(text, (Mapping, list))
+                raise RenamingError(f"{in_short(text)}: is no text; give {one}, or a list of texts{chat}")
         asked = [self.canonical(text) for text in texts]
         polls = {one.new: self.ballots(one.new) if self.votes > 1 else [one] for one in asked}
         answers = {text: self._mean_logits(poll, options) for text, poll in polls.items()}

@@ -89,6 +89,7 @@ def test_a_function_that_cannot_be_loaded(data, symbinv):
         result = symbinv("invariance", model, *data)
         assert result.code == 2 and reason in result.err and result.err.count("\n") == 1, result.err
     unknown = symbinv("invariance", "none/such", *data)
+    assert "none/such: no such folder, and offline mode is on; unset HF_HUB_OFFLINE" in unknown.err
     assert unknown.code == 2 and "give a folder, a bundled name, OWNER/NAME on the Hub, or FILE.py:NAME" in unknown.err
     saved(MODELS["text-classification"](), "model")
     assert 'KeyError: "Unknown task other' in symbinv("invariance", "model", *data, "--task", "other").err

@@ -204,6 +204,7 @@ class Words:
         (lambda: assert_invariant(foreign("gpt2"), [20], batch()), "fewer than two symbols"),
         (lambda: assert_invariant(foreign("gpt2"), [28, 29], batch()), "no symbol occurs in the inputs"),
         (lambda: assert_invariant(foreign("gpt2"), SYMBOLS, {}), "inputs have no input_ids"),
+        (lambda: assert_invariant(foreign("gpt2"), SYMBOLS, "a b"), "inputs='a b': token ids do not say how texts are"),
     ],
 )
 def test_what_cannot_be_tried_is_refused(call, message):

@@ -131,6 +131,12 @@ def test_each_text_has_one_reference():
         measure_invariance(spells, ["x", "y"], RULE, ["x"])
 
 
+@pytest.mark.parametrize(("texts", "references"), [("x y", None), (["x", "y"], "xy")])
+def test_one_text_is_no_list_of_texts(texts, references):
+    with pytest.raises(RenamingError, match=r"='x ?y': must be a list of texts; put it in brackets"):
+        measure_invariance(spells, texts, RULE, references)
+
+
 def test_a_rule_that_matches_nothing_in_the_texts():
     with pytest.raises(RenamingError, match=r"matches nothing in 2 texts, '1', '2'; match the names in them"):
         measure_invariance(spells, ["1", "2"], RULE)

@@ -384,10 +384,12 @@ class TestBadInput:
             invariant(by_hash, rule)
         assert invariant(by_hash, r"node_\d+", names={"symbol": ["node_1", "node_2"]})("node_7 = 1")
 
-    @pytest.mark.parametrize("rule", ["(", "a*", 7, None])
+    @pytest.mark.parametrize("rule", ["(", "a*", 7, None, ["a", "b"]])
     def test_what_is_no_rule(self, rule):
         with pytest.raises(RenamingError, match=r"^symbols=.*; give a regular expression of names"):
             invariant(by_hash, rule)
+        with pytest.raises(RenamingError, match=r"^symbols=\['a'\]: is a list; give"):
+            invariant(by_hash, ["a"])
 
     @pytest.mark.parametrize("place", [(1,), (2, 2), (0, 99), (-1, 2)])
     def test_a_function_that_gives_what_is_no_place(self, place):
@@ -426,7 +428,15 @@ class TestBadInput:
             invariant(by_hash, RULE, keep="if")
         assert invariant(by_hash, RULE, keep=["if", "return"])
 
+    def test_names_in_one_text(self):
+        with pytest.raises(RenamingError, match=r"names='bc': must be a list of names, such as \['b', 'c'\]"):
+            invariant(by_hash, RULE, names="bc")
+
     def test_what_is_no_text(self):
+        chat = [{"role": "user", "content": "x"}]
+        for chats in (chat, [chat]):
+            with pytest.raises(RenamingError, match="a list of texts; for chats, wrap a function that makes one of"):
+                invariant(by_hash, RULE)(chats)
         with pytest.raises(RenamingError, match="7: is no text; give a text, or a list of texts"):
             invariant(by_hash, RULE)(["x", 7])
 
