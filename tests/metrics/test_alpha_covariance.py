@@ -200,6 +200,11 @@ def test_inputs_that_do_not_fit_are_refused(predictions, renamings, message):
         compute_alpha_covariance(predictions, renamings)
 
 
+def test_base_tokens_in_one_text_are_refused():
+    with pytest.raises(ValueError, match=r"base_tokens='then': must be a list of words, such as \['then'\]"):
+        compute_alpha_covariance([["a", "b"]], [[{"a": "a"}, {"a": "b"}]], base_tokens="then")
+
+
 def test_a_model_that_loses_an_input_is_refused():
     with pytest.raises(ValueError, match="example 0: predict returned 1 answers for 2 inputs"):
         measure_alpha_covariance(lambda texts: texts[1:], ["Xa"], alphabet="ab")

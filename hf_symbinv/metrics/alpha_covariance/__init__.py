@@ -83,6 +83,8 @@ def compute_alpha_covariance(
         ValueError: If there are no examples, the numbers of predictions and renamings differ, a renaming gives two
             symbols the same name, an example has the same renaming twice, or `notation` is unknown.
     """
+    if isinstance(base_tokens, str):
+        raise ValueError(f"base_tokens={base_tokens!r}: must be a list of words, such as ['then']")
     if not isinstance(notation, Words):
         check_notation(notation, ("auto", "prefix"))
     if len(predictions) != len(renamings):
