@@ -13,6 +13,8 @@ from hf_symbinv.plotting.figures import save_picture
 def save_learning_curve(record: Mapping[str, Any], folder: str | Path) -> str:
     """Draws losses by step, and beside them the share of verified answers, as `learning.png` in the folder of a run.
 
+    A run that was not evaluated while it trained has the losses alone.
+
     Args:
         record: What `train` returned, of a run that is finished.
         folder: Of the run.
@@ -27,17 +29,19 @@ def save_learning_curve(record: Mapping[str, Any], folder: str | Path) -> str:
         return "no picture of its learning curve: that needs matplotlib, which the extra plot brings"
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.4, 3.6), layout="constrained")
-    loss, verified = figure.subplots(1, 2, sharex=True)
+    shares = [(step, 100 * share) for step, share in curves["eval_accuracy"]]
+    figure = Figure(figsize=(8.4 if shares else 4.2, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2 if shares else 1, sharex=True, squeeze=False)[0]
+    loss = panels[0]
     for key, label, style in (("loss", "training", "-"), ("eval_loss", "validation", "o")):
         if curves[key]:
             loss.plot(*zip(*curves[key], strict=True), style, color="black", markerfacecolor="white", label=label)
     loss.set_ylim(0, None)
     loss.legend(fontsize=8, frameon=False)
-    shares = [(step, 100 * share) for step, share in curves["eval_accuracy"]]
-    verified.plot(*zip(*shares, strict=True) if shares else (), "o-", color="black", markerfacecolor="white")
-    verified.set_ylim(-3, 103)
-    for axes, name in ((loss, "loss"), (verified, "right answers to validation questions (%)")):
+    if shares:
+        panels[1].plot(*zip(*shares, strict=True), "o-", color="black", markerfacecolor="white")
+        panels[1].set_ylim(-3, 103)
+    for axes, name in zip(panels, ("loss", "right answers to validation questions (%)"), strict=False):
         axes.set_xlabel("step", fontsize=9)
         axes.set_ylabel(name, fontsize=9)
         axes.tick_params(labelsize=8)
