@@ -103,8 +103,8 @@ class GroupedSampler(torch.utils.data.Sampler[int]):
     def __init__(self, keys: torch.Tensor, group: int, piece: int, seed: int):
         if len(keys) < group:
             raise UserError(
-                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; use more rows or smaller "
-                "batches"
+                f"{len(keys)} training rows are fewer than the {group} of one optimizer step; give more rows, or a "
+                "smaller trainer.per_device_train_batch_size"
             )
         self.keys = keys.clamp(min=1)  # without a symbol there is one stream
         self.group, self.piece, self.seed, self.epoch = group, piece, seed, 0

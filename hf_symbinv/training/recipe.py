@@ -31,6 +31,7 @@ import torch
 from annotated_types import Ge, Gt, Interval
 from pydantic import FiniteFloat
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
+from transformers.integrations import get_reporting_integration_callbacks
 from typing_extensions import TypedDict
 
 from hf_symbinv.errors import UserError, in_short, nearest
@@ -234,7 +235,9 @@ def training_arguments(kind: type[TrainingArguments], folder: str | Path, option
     # Several processes on a machine without an accelerator would look for one each.
     where = {"use_cpu": not torch.accelerator.is_available()}
     try:
-        return kind(output_dir=str(folder), **{**where, **options})
+        arguments = kind(output_dir=str(folder), **{**where, **options})
+        get_reporting_integration_callbacks(arguments.report_to)  # refuses a name that transformers does not know
+        return arguments
     except (TypeError, ValueError) as error:
         raise UserError(f"trainer: {error}; see transformers.{kind.__name__} for the arguments") from error
 

@@ -38,7 +38,9 @@ def model_errors() -> Iterator[None]:
     except StrictDataclassError as error:
         cause = error.__cause__ or error
         if (match := _OF_TYPES.fullmatch(str(cause))) is not None:
-            raise UserError(f"model.{match[1]}: {match[2]}; correct it") from error
+            wrong = re.sub(r"<class '(\w+)'>", r"\1", match[2]).replace("NoneType", "None")
+            remedy = "write a list, such as [EP,DP,CP]" if "list[" in wrong else "correct it"
+            raise UserError(f"model.{match[1]}: {wrong}; {remedy}") from error
         raise UserError(f"model: {cause}") from error
     except UserError:
         raise
