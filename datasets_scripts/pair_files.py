@@ -191,7 +191,8 @@ def _columns(source: str, names: Sequence[str], question: str | None, answer: st
             near = nearest(name, names)
             hint = "" if near is None else f"; did you mean {near!r}?"
             raise PairsFormatError(
-                f"{source}: has no column {name!r}, which --{option}-column names; it has {', '.join(names)}{hint}"
+                f"{source}: has no column {name!r}, which --{option}-column or training names; it has "
+                f"{', '.join(names)}{hint}"
             )
     if question is None and answer is None:
         for pair in COLUMNS:
@@ -226,7 +227,7 @@ def _cell(place: str, row: Mapping[str, Any], column: str) -> str:
         what = "null" if column in row else "missing"
         raise PairsFormatError(f"{where}: is {what}; give a text, or remove the row")
     if not isinstance(value, str):
-        raise PairsFormatError(f"{where}: {short(value)} is a {type(value).__name__} and no text; put it in quotes")
+        raise PairsFormatError(f"{where}: {short(value)} is of type {type(value).__name__}, no text; put it in quotes")
     if not value.strip():
         raise PairsFormatError(f"{where}: {value!r} is empty; give a text, or remove the row")
     for character in value:

@@ -188,15 +188,21 @@ def held_out_rows(task: PairsTask, source: str, split: str) -> tuple[list[Row], 
     kept = [item.row for item in found if item.asked <= known]
     said = []
     if split != "all" and split not in splits:
-        said.append(f"{source}: {len(found):,} questions are in split {split}; --split all takes every row")
-    if len(kept) < len(found):
-        words = Counter(word for item in found for word in item.asked - known)
+        every = "`symbinv evaluate --split all` takes every row"
+        said.append(f"{source}: {len(found):,} questions are in split {split}; {every}")
+    words = Counter(word for item in found for word in item.asked - known)
+    if not found:
+        raise PairsFormatError(f"{source}, split {split}: has no question; try --split all")
+    if not kept:
+        raise PairsFormatError(
+            f"{source}, split {split}: the model can read no question, because training had no base word "
+            f"{_list(words)}; train with texts that have them, or name other data"
+        )
+    if words:
         said.append(
             f"{source}: {len(found) - len(kept):,} of {len(found):,} questions are left out, because training had no "
             f"base word {_list(words)}"
         )
-    if not kept:
-        raise PairsFormatError(f"{source}, split {split}: has no question that the model can read; try --split all")
     return kept, said
 
 

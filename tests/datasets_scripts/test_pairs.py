@@ -200,7 +200,7 @@ LINE = '{"question": "a+b", "answer": "b"}'
         ("a.jsonl", LINE + "\n3", {}, r"a.jsonl, line 2: 3 is no object; write \{"),
         ("a.jsonl", LINE + '\n{"question": "a"}', {}, "line 2, column answer: is missing; give a text, or remove"),
         ("a.jsonl", LINE + '\n{"question": "a", "answer": null}', {}, "line 2, column answer: is null; give a text"),
-        ("a.jsonl", LINE + '\n{"question": "a", "answer": 3}', {}, "column answer: 3 is a int and no text; put it in"),
+        ("a.jsonl", LINE + '\n{"question": "a", "answer": 3}', {}, "answer: 3 is of type int, no text; put it in"),
         ("a.jsonl", LINE + '\n{"question": " ", "answer": "b"}', {}, "line 2, column question: ' ' is empty; give a"),
         ("a.csv", "question,answer\na+b,\n", {}, "a.csv, line 2, column answer: '' is empty"),
         ("a.csv", "question,answer\na+b,b,c\n", {}, "a.csv, line 2: has 3 cells, and the first line 2, question, ans"),
@@ -210,7 +210,7 @@ LINE = '{"question": "a+b", "answer": "b"}'
         ("a.jsonl", '{"question": "a\\u0000", "answer": "b"}', {}, r"has the control character '\\x00'; is this a"),
         ("a.parquet", "none", {}, r"a.parquet: damaged \(.*\); write it again"),
         ("a.csv", "q,a,n\na,b,c\n", {}, "a.csv: has columns q, a, n; say with --question-column and --answer-column"),
-        ("a.csv", "q,a,n\na,b,c\n", {"question_column": "qu"}, r"no column 'qu', which --question-column na.*'q'\?"),
+        ("a.csv", "q,a,n\na,b,c\n", {"question_column": "qu"}, r"no column 'qu', which --question-column or .*'q'\?"),
         ("a.jsonl", LINE, {}, r"1 rows with 1 questions that are no renamings of each other leave none for split"),
         ("a.jsonl", LINE, {"symbols": "[a-z"}, r"symbols='\[a-z': '\[a-z' is no regular expression"),
         ("a.jsonl", LINE, {"symbols": "[a-z]*"}, "matches the empty text; ask for a character"),
@@ -273,10 +273,22 @@ def test_the_split_that_training_held_out_is_measured_again_and_other_files_are_
     for split in ("validation", "test"):
         found, said = held_out_rows(task, file, split)
         assert [(row.question, row.answer) for row in found] == texts(data)[split]
-        assert f"{len(found)} questions are in split {split}; --split all takes every row" in said[0]
+        assert f"{len(found)} questions are in split {split}; `symbinv evaluate --split all` takes" in said[0]
     assert len(held_out_rows(task, file, "all")[0]) == len(sums())
     with pytest.raises(PairsFormatError, match="split 'tset': unknown; use train, validation or test, or all"):
         held_out_rows(task, file, "tset")
+
+
+def test_data_of_which_a_model_can_read_nothing_are_refused_with_the_words_that_it_lacks(file, tmp_path):
+    task = PairsTask.of_tokenizer(load(file).task.tokenizer().init_kwargs)
+    other = write(tmp_path / "other.jsonl", [(f"a ; {'=' * count} b", "a") for count in (1, 2, 3)])
+    for split in ("all", "validation", "test"):
+        with pytest.raises(PairsFormatError, match=f"split {split}: the model can read no question, .* word ; =; "):
+            held_out_rows(task, other, split)
+    alone = write(tmp_path / "alone.jsonl", sums(1))
+    with pytest.raises(PairsFormatError, match="split test: has no question; try --split all"):
+        held_out_rows(task, alone, "test")
+    assert len(held_out_rows(task, alone, "all")[0]) == 1
 
 
 @pytest.mark.parametrize("count", [3, 4, 7, 30])
