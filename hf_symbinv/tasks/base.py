@@ -146,6 +146,12 @@ class SymbolTask(ABC):
                     f"{cls.__name__}.base_tokens: {token!r} is the name of a symbol, as are a to z, p26, p27, ...; "
                     "write the token in another way"
                 )
+        others = ("symbols", "length", "solver_version")  # which a data set has besides
+        if len(cls.columns) != 2 or len({*cls.columns, *others}) != 5:
+            raise TypeError(
+                f"{cls.__name__}.columns={cls.columns!r}: must be two different names, of questions and of answers, "
+                f"and none of {', '.join(others)}; choose others"
+            )
 
     # What a task must say
 

@@ -82,3 +82,9 @@ def test_alpha_equivalent_questions_and_no_others_share_a_class():
 def test_base_tokens_that_cannot_be_are_refused(tokens, message):
     with pytest.raises(TypeError, match=message):
         type("Mine", (SymbolTask,), {"base_tokens": tokens})
+
+
+@pytest.mark.parametrize("columns", [("a",), ("a", "b", "c"), ("a", "a"), ("a", "symbols"), ("length", "a"), "text"])
+def test_columns_of_which_no_data_set_can_be_made_are_refused(columns):
+    with pytest.raises(TypeError, match=r"Mine\.columns=.*: must be two different names, .*; choose others"):
+        type("Mine", (SymbolTask,), {"columns": columns})
