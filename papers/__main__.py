@@ -99,9 +99,8 @@ def parser() -> argparse.ArgumentParser:
         help="for data, runs, results and tables (default: %(default)s)",
     )  # fmt: skip
     command.add_argument("--seeds", type=trainings, default=1, metavar="N", help="trainings of each model (default: 1)")
-    command.add_argument(
-        "--max-minutes", type=float, metavar="MINUTES", help="stop after this time, go on another time"
-    )
+    stop = "stop after this time, go on another time; in the last half minute nothing is begun"
+    command.add_argument("--max-minutes", type=float, metavar="MINUTES", help=stop)
     command.add_argument("--json", action="store_true", help="print one JSON object per table instead of Markdown")
     return command
 
@@ -199,10 +198,11 @@ def make(options: argparse.Namespace) -> int:
             result = reproduce(place, find(name), seeds)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
         place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'} and {name}.json")
-        if options.scale == "smoke" and (Path(__file__).parent / "results" / f"{name}-cpu.md").exists():
-            place.say(f"models of this scale have learned next to nothing; papers/results/{name}-cpu.md has others")
         if result.missing:
+            place.say(f"table {name}: is not complete; repeat the command to go on")
             code = UNFINISHED
+        elif options.scale == "smoke" and (Path(__file__).parent / "results" / f"{name}-cpu.md").exists():
+            place.say(f"models of this scale have learned next to nothing; papers/results/{name}-cpu.md has others")
     return code
 
 

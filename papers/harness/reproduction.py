@@ -78,7 +78,8 @@ def measured(place: Workspace, training: Training, seeds: Sequence[int], measure
 def _reproduce_table(place: Workspace, table: Table, seeds: Sequence[int]) -> Reproduction:
     rows, missing = place.scale.rows_of(table), []
     done, finished = [], []
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
+        place.at = f"row {number} of {len(rows)}, "
         numbers: dict[Measure, Number | None] = {}
         measures = table.measures_of(row)
         try:
@@ -146,7 +147,8 @@ def _reproduce_experiment(place: Workspace, table: Experiment, seeds: Sequence[i
     drawn: list[tuple[Setting, Findings]] = []
     results: dict[tuple[str, ...], list[Findings]] = {}
     reasons: dict[str, list[str]] = {}
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
+        place.at = f"row {number} of {len(rows)}, "
         parts = results.setdefault(row.labels, [])
         try:
             for seed in seeds:

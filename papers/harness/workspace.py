@@ -38,7 +38,12 @@ class Workspace:
         scale: How large everything is.
         max_seconds: Time for this object's work; None for no limit.
         say: Takes lines that tell what is being done.
+
+    Attributes:
+        at: What such lines begin with, if a table is made: `row 3 of 22, `.
     """
+
+    at = ""
 
     def __init__(
         self,
@@ -126,7 +131,7 @@ class Workspace:
         if training.start is not None:
             recipe = replace(recipe, start=str(self.converted(training.start, seed)))
         data = load_data(training.asked, recipe.data, str(self.data(training.task, training.data)))
-        self.say(f"run {folder.name}: {recipe.trainer['max_steps']} steps")
+        self.say(f"{self.at}run {folder.name}: {recipe.trainer['max_steps']} steps")
         record = train(recipe, data, folder, max_seconds=self.time_left())
         if not record["finished"]:
             self.say(f"run {folder.name}: stopped at step {record['step']} of {record['max_steps']}")
@@ -161,7 +166,7 @@ class Workspace:
             return dict(json.loads(path.read_text(encoding="utf-8")))
         checkpoint = load_checkpoint(str(self.run(training, seed)))
         self.time_left()
-        self.say(f"measure {path.stem}")
+        self.say(f"{self.at}measure {path.stem}")
         path.parent.mkdir(parents=True, exist_ok=True)
         model = ModelUnderTest(self, training, checkpoint, path.with_suffix(".pieces"))
         with timed(path.with_suffix(RECORD)):
@@ -203,7 +208,7 @@ class Workspace:
         if path.exists():
             return dict(json.loads(path.read_text(encoding="utf-8")))
         self.time_left()
-        self.say(f"experiment {experiment.name}: {' / '.join(row.labels)}, seed {seed}")
+        self.say(f"{self.at}experiment {experiment.name}: {' / '.join(row.labels)}, seed {seed}")
         path.parent.mkdir(parents=True, exist_ok=True)
         shared = self.folder / "experiments" / f"{experiment.family.name}-data"
         shared.mkdir(exist_ok=True)

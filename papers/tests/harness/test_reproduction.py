@@ -324,6 +324,19 @@ class TestCopying:
         assert "not made" not in reproduce(place, find("ite-3")).markdown()
 
 
+def test_what_is_made_is_told_with_its_row_and_the_number_of_rows(tmp_path):
+    table, said = find("identity-kernel"), []
+    found = {measure: {"correct": 1, "count": 2} for measure in table.measures}
+    place = Workspace(tmp_path, load_scale("smoke"), say=said.append)
+    reproduce(place, replace(table, measure=lambda job: found, draw=None), (0, 1))
+    rows = [" / ".join(row.labels) for row in table.rows_of("smoke")]
+    assert said == [
+        f"row {number} of {len(rows)}, experiment identity-kernel: {labels}, seed {seed}"
+        for number, labels in enumerate(rows, start=1)
+        for seed in (0, 1)
+    ]
+
+
 class TestCovariance:
     TRAINING = Training("prop")
 
@@ -379,6 +392,8 @@ class TestHowItWasMade:
         folder = place.folder.parent
         arguments = ["sit-topn", "--scale", "cpu", "--output", str(folder), "--max-minutes", "0.01"]
         assert papers(arguments) == UNFINISHED
-        assert capsys.readouterr().out == (place.folder / "tables" / "sit-topn.md").read_text() + "\n"
+        out, err = capsys.readouterr()
+        assert out == (place.folder / "tables" / "sit-topn.md").read_text() + "\n"
+        assert err.endswith("table sit-topn: is not complete; repeat the command to go on\n")
         assert papers([*arguments, "--json"]) == UNFINISHED
         assert json.loads(capsys.readouterr().out)["missing"] == ["streams"]
