@@ -31,7 +31,7 @@ import torch
 from annotated_types import Ge, Gt, Interval
 from pydantic import FiniteFloat
 from transformers import Seq2SeqTrainingArguments, TrainingArguments
-from transformers.integrations import get_reporting_integration_callbacks
+from transformers.integrations import get_available_reporting_integrations
 from typing_extensions import TypedDict
 
 from hf_symbinv.errors import UserError, in_short, nearest
@@ -236,10 +236,15 @@ def training_arguments(kind: type[TrainingArguments], folder: str | Path, option
     where = {"use_cpu": not torch.accelerator.is_available()}
     try:
         arguments = kind(output_dir=str(folder), **{**where, **options})
-        get_reporting_integration_callbacks(arguments.report_to)  # refuses a name that transformers does not know
-        return arguments
     except (TypeError, ValueError) as error:
         raise UserError(f"trainer: {error}; see transformers.{kind.__name__} for the arguments") from error
+    here = get_available_reporting_integrations()
+    if missing := [name for name in arguments.report_to if name not in here]:
+        raise UserError(
+            f"trainer.report_to: {missing[0]!r} is not installed, or transformers does not know it; install it, or use "
+            f"some of {', '.join([*here, 'none'])}"
+        )
+    return arguments
 
 
 def _known_arguments(kind: type[TrainingArguments], options: Mapping[str, Any]) -> None:
