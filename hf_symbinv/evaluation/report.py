@@ -100,7 +100,7 @@ class Evaluation:
         total = self.groups[0].summary  # what the task's metric adds are numbers without intervals
         extra = [name for name in total if isinstance(total[name], float) and f"{name}_interval" not in total]
         share = "as in the data" if self.task == PAIRS else "verified"
-        head = ["", "questions", share, "95 % interval", *VERDICTS, *(name.replace("_", " ") for name in extra)]
+        head = ["", "questions", share, "95 % interval", *_verdicts(total), *(name.replace("_", " ") for name in extra)]
         lines = [aligned([head, *(_cells(group, extra) for group in self.groups)])]
         options = ", ".join(f"{name} {value}" for name, value in self.generation.items() if name != "grammar")
         lines.insert(0, f"{self.model} on {self.data}, split {self.split}, task {self.task}; {options}")
@@ -119,9 +119,13 @@ class Evaluation:
         return "\n".join(lines)
 
 
+def _verdicts(summary: Mapping[str, Any]) -> list[str]:
+    return [verdict for verdict in VERDICTS if verdict in summary]
+
+
 def _cells(group: Group, extra: Sequence[str]) -> list[str]:
     summary = group.summary
-    counts = [f"{round(summary[verdict] * summary['count']):,}" for verdict in VERDICTS]
+    counts = [f"{round(summary[verdict] * summary['count']):,}" for verdict in _verdicts(summary)]
     more = [f"{summary[name]:.2f}" for name in extra]
     share = _share_cells(summary["accuracy"], summary["accuracy_interval"])
     return [group.label, f"{summary['count']:,}", *share, *counts, *more]

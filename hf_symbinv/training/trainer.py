@@ -151,7 +151,8 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
         return (loss, outputs) if return_outputs else loss
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
-        """As the base class, and the mean loss of truth values, or risk and right answers, beside the whole loss."""
+        """As the base class, with the step, and the mean loss of truth values, or risk and right answers, beside it."""
+        logs = {"step": self.state.global_step, **logs}
         if "loss" in logs and self._truth_losses:
             logs = {**logs, "truth_loss": float(torch.stack(self._truth_losses).mean())}
             self._truth_losses.clear()

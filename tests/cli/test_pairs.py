@@ -50,6 +50,8 @@ def test_a_file_of_pairs_becomes_a_model_that_everything_loads(trained, file):
     folder, out, err = trained
     results = json.loads(out)
     assert results["test_count"] == 8 and results["test_alpha_covariance"] == 1
+    assert "test_exact" in results and "test_correct" not in results  # nobody judges other answers
+    assert re.search(r"\{'step': '?4'?, .*'train_loss': ", err)
     assert err.startswith(f"symbinv train: reading {file}\n")
     sentence, further, picture = err.splitlines()[-3:]
     assert picture.startswith("no picture of its learning curve: ")  # four steps log no loss
