@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .versions_symbinv import ModelOutput
 
 # Tokens for which there is room behind the last one, once keys grow; our choice: 100 tokens then grow four times.
 ROOM = 32
+
+# During a search, by the first of some projections, weight and bias of all of them side by side; None at other times.
+Joined = dict[nn.Linear, tuple[Tensor, Tensor]] | None
 
 
 class KeyValues:
@@ -76,6 +79,7 @@ class SymbolInvariantCache:
         # (R, S) int64, where symbols come in whose stream or row each is; -1 for none yet, as the anonymous stream.
         self.referents: Tensor | None = None
         self.mask: Tensor | None = None  # (R, T), 1 at the tokens read, 0 at padding; None if nothing is padding
+        self.joined: Joined = None
 
     def get_seq_length(self) -> int:
         """Tokens that were read."""
@@ -107,6 +111,7 @@ class SymbolInvariantCache:
         for block in self.own.values():
             block.states = outside_inference(block.states)
         self.cross = {index: outside_inference(pair) for index, pair in self.cross.items()}
+        self.joined = None
         self.referents, self.mask = outside_inference((self.referents, self.mask))
 
     def reset(self) -> None:

@@ -207,6 +207,8 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         processors = self._processors(start, settings, told, tools, shared)
         # Cheaper than no_grad; but weights that come from other processes would stay in inference mode.
         is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
+        if cache is not None and is_alone:
+            cache.joined = {}
         with (torch.inference_mode if is_alone else torch.no_grad)():
             found, steps = search(read, told, processors, None if streamer is None else show)
         recorded: dict[str, Any] = {name: tuple(map(outside_inference, values)) for name, values in steps.items()}

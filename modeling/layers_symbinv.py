@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .cache_symbinv import SymbolInvariantCache
+from .cache_symbinv import Joined, SymbolInvariantCache
 from .configuration_symbinv import SymbolInvariantConfig
 from .embedding_symbinv import aggregate_streams
 from .slots_symbinv import is_exporting
@@ -253,7 +253,8 @@ class Attention(ResidualBlock):
         if self.aggregated:
             queries, (keys, values) = self.queries(read, own), self.key_values(read, own)
         else:
-            query_keys, values = self._projected(read, own, self.q_proj, self.k_proj, self.v_proj)
+            kept = None if cache is None else cache.joined
+            query_keys, values = self._projected(read, own, self.q_proj, self.k_proj, self.v_proj, kept=kept)
             queries, keys = query_keys.split(self.heads, dim=3)
             keys, values = self._with_inputs(_by_head(keys), read), _by_head(values)
         if cache is not None:
@@ -361,23 +362,30 @@ class Attention(ResidualBlock):
             return keys
         return torch.cat((keys, _by_head(inputs.unflatten(-1, (self.heads, -1)))), dim=-1)
 
-    def _projected(self, hidden_states: Tensor, own: Sequence, *projections: nn.Linear) -> tuple[Tensor, Tensor]:
+    def _projected(
+        self, hidden_states: Tensor, own: Sequence, *projections: nn.Linear, kept: Joined = None
+    ) -> tuple[Tensor, Tensor]:
         """Heads `(B, S, L, heads, E)` side by side: of all projections but the last, with positions; of the last."""
         if own.positions is None:
-            joined = self._joined(hidden_states, *projections)
+            joined = self._joined(hidden_states, *projections, kept=kept)
             first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
         else:
             first = self._joined(hidden_states + own.positions, *projections[:-1])
             last = self._joined(hidden_states, projections[-1])
         return first if own.angles is None else rotate(first, own.angles), last
 
-    def _joined(self, hidden_states: Tensor, *projections: nn.Linear) -> Tensor:
+    def _joined(self, hidden_states: Tensor, *projections: nn.Linear, kept: Joined = None) -> Tensor:
         """Heads of all projections side by side, `(B, S, L, projections·H, E)`; one product if they are plain."""
-        if all(map(is_plain, projections)):
+        sides = None if kept is None else kept.get(projections[0])
+        if sides is None and all(map(is_plain, projections)):
             weight, bias = (torch.cat([getattr(one, name) for one in projections]) for name in ("weight", "bias"))
-            joined = nn.functional.linear(hidden_states, weight, bias)
-        else:
+            sides = weight, bias
+            if kept is not None:
+                kept[projections[0]] = sides
+        if sides is None:
             joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
+        else:
+            joined = nn.functional.linear(hidden_states, *sides)
         return joined.unflatten(-1, (len(projections) * self.heads, -1))
 
 

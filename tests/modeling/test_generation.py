@@ -366,6 +366,8 @@ class TestCachesThatAreGiven:
         assert len(tensors) > 50 and not any(tensor.is_inference() for tensor in tensors)
         again = output.sequences[: len(ids)]
         model(ids, decoder_input_ids=again, labels=again).loss.backward()
+        if not arguments:  # nor do weights that a search put side by side reach what comes after it
+            model(ids, decoder_input_ids=again[:, -1:], past_key_values=output.cache).logits[..., 0].sum().backward()
         model.zero_grad()
 
     def test_beams_and_samples_go_on_from_what_was_read_once_for_each_input(self, model, batch):
