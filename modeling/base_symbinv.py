@@ -187,7 +187,8 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
             added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
         active = self._aggregated(slots)
-        target = Sequence(symbol_slots, active, mask, angles, eager=config._attn_implementation == "eager")
+        eager, joined = config._attn_implementation == "eager", None if cache is None else cache.joined
+        target = Sequence(symbol_slots, active, mask, angles, eager=eager, joined=joined)
         return self.decoder(self.dropout(hidden_states), encoded, target, source, cache, traces)
 
     def grown(

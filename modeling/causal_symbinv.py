@@ -217,9 +217,7 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             raise TypeError(f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}")
         refuse_taken_labels(labels if shift_labels is None else shift_labels, num_items_in_batch, NOT_BY_NAME)
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None or cache is not None)):
-            raise ValueError(
-                f"num_draws={num_draws}: must be at least 1, and with a cache 1; leave past_key_values, use_cache out"
-            )
+            raise ValueError(f"num_draws={num_draws}: at least 1, with a cache 1; leave past_key_values, use_cache out")
         streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
         if streams:
             refuse_rows(num_draws=None if num_draws == 1 else num_draws)

@@ -329,9 +329,7 @@ class SymbolInvariantGenerationMixin(SlotGenerationMixin):
                 raise ValueError(f"{said}; pass those that were encoded, or leave one of the two out")
         grows, known = config.answers_have_new_symbols, outputs.slot_referents
         if prompt is not None and len(prompt) != len(known):
-            raise ValueError(
-                f"decoder_input_ids has batch {len(prompt)}, the inputs {len(known)}; give one prompt per input"
-            )
+            raise ValueError(f"decoder_input_ids has batch {len(prompt)}, the inputs {len(known)}; give one per input")
         numbers = torch.arange(known.shape[1], device=known.device).expand_as(known)
         limit = columns = None
         if grows:  # an anonymous stream has no number, and symbols of the prompt follow those of the question

@@ -192,6 +192,7 @@ class Sequence:
     angles: Tensor | None  # (2, B or 1, 1, L, 1, E), rotary; None if positions were added to the embeddings
     positions: Tensor | None = None  # (B or 1, 1, L, D), added to what queries and keys are made of
     eager: bool = False  # whether attention is written out, whatever the device
+    joined: Joined = None  # of the cache
 
 
 class ResidualBlock(nn.Module):
@@ -253,8 +254,7 @@ class Attention(ResidualBlock):
         if self.aggregated:
             queries, (keys, values) = self.queries(read, own), self.key_values(read, own)
         else:
-            kept = None if cache is None else cache.joined
-            query_keys, values = self._projected(read, own, self.q_proj, self.k_proj, self.v_proj, kept=kept)
+            query_keys, values = self._projected(read, own, self.q_proj, self.k_proj, self.v_proj)
             queries, keys = query_keys.split(self.heads, dim=3)
             keys, values = self._with_inputs(_by_head(keys), read), _by_head(values)
         if cache is not None:
@@ -362,30 +362,26 @@ class Attention(ResidualBlock):
             return keys
         return torch.cat((keys, _by_head(inputs.unflatten(-1, (self.heads, -1)))), dim=-1)
 
-    def _projected(
-        self, hidden_states: Tensor, own: Sequence, *projections: nn.Linear, kept: Joined = None
-    ) -> tuple[Tensor, Tensor]:
+    def _projected(self, hidden_states: Tensor, own: Sequence, *projections: nn.Linear) -> tuple[Tensor, Tensor]:
         """Heads `(B, S, L, heads, E)` side by side: of all projections but the last, with positions; of the last."""
         if own.positions is None:
-            joined = self._joined(hidden_states, *projections, kept=kept)
+            joined = self._joined(hidden_states, own.joined, *projections)
             first, last = joined.split(((len(projections) - 1) * self.heads, self.heads), dim=3)
         else:
-            first = self._joined(hidden_states + own.positions, *projections[:-1])
-            last = self._joined(hidden_states, projections[-1])
+            first = self._joined(hidden_states + own.positions, own.joined, *projections[:-1])
+            last = self._joined(hidden_states, own.joined, projections[-1])
         return first if own.angles is None else rotate(first, own.angles), last
 
-    def _joined(self, hidden_states: Tensor, *projections: nn.Linear, kept: Joined = None) -> Tensor:
+    def _joined(self, hidden_states: Tensor, kept: Joined, *projections: nn.Linear) -> Tensor:
         """Heads of all projections side by side, `(B, S, L, projections·H, E)`; one product if they are plain."""
-        sides = None if kept is None else kept.get(projections[0])
-        if sides is None and all(map(is_plain, projections)):
+        kept, first = {} if kept is None else kept, projections[0]
+        if first not in kept and all(map(is_plain, projections)):
             weight, bias = (torch.cat([getattr(one, name) for one in projections]) for name in ("weight", "bias"))
-            sides = weight, bias
-            if kept is not None:
-                kept[projections[0]] = sides
-        if sides is None:
-            joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
+            kept[first] = weight, bias
+        if first in kept:
+            joined = nn.functional.linear(hidden_states, *kept[first])
         else:
-            joined = nn.functional.linear(hidden_states, *sides)
+            joined = torch.cat([projection(hidden_states) for projection in projections], dim=-1)
         return joined.unflatten(-1, (len(projections) * self.heads, -1))
 
 

@@ -112,9 +112,7 @@ class ListedTokens(SymbolNumbering, PythonBackend):
         view = self._view(name)
         stem = name.removesuffix(self.views[view])
         if view and self._view(stem):
-            raise TokenizationError(
-                f"symbol name {name!r}: has the end of a view twice; views={self.views} end a name once"
-            )
+            raise TokenizationError(f"symbol name {name!r}: ends twice as a view does; views={self.views} end it once")
         return stem, view
 
     def _named(self, stem: str, view: int) -> str:

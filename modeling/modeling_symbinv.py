@@ -265,9 +265,7 @@ def answers_per_input(name: str, answers: int, inputs: int) -> int:
     """How many answers each input has; refuses the argument of this name if not all have as many."""
     each, rest = answers // inputs, answers % inputs
     if rest or not each:
-        raise ValueError(
-            f"{name} has batch {answers}, the encoder's output {inputs}; the first must be a multiple of the second"
-        )
+        raise ValueError(f"{name} has batch {answers}, the encoder's output {inputs}; the first must be its multiple")
     return each
 
 

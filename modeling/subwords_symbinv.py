@@ -174,9 +174,7 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
             base.normalizer = normalizers.Sequence([removal, base.normalizer])
         ids = {index for token, index in base.get_vocab().items() if token != _FIRST}
         if ids != set(range(len(ids))):
-            raise ValueError(
-                f"tokenizer_object: has {len(ids)} tokens and ids up to {max(ids)}; base ids must be 0, 1, 2, ..."
-            )
+            raise ValueError(f"tokenizer_object: {len(ids)} tokens, ids up to {max(ids)}; base ids must be 0, 1, ...")
         base.add_tokens([AddedToken(_FIRST, normalized=False, special=False)])
         self._num_base = len(ids)
         self.symbol_pattern, self.base_words = symbol_pattern, list(map(composed, base_words))

@@ -294,7 +294,7 @@ class TestErrors:
                 {"input_ids": [[3]], "slot_referents": [[0, 1, 2, 3, 4, 5, 5]]},
                 r"slot_referents of shape \(1, 7\): must be \(1, 7\), and every row must have each referent 0 … 6 once",
             ),
-            ({}, {"input_ids": [[3]], "num_draws": 0}, "num_draws=0: must be at least 1, and with a cache 1"),
+            ({}, {"input_ids": [[3]], "num_draws": 0}, "num_draws=0: at least 1, with a cache 1"),
             ({}, {"input_ids": [[3]], "num_draws": 2, "use_cache": True}, "num_draws=2: must be at least 1"),
         ],
     )  # fmt: skip

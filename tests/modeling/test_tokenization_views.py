@@ -65,7 +65,7 @@ def test_ends_that_do_not_tell_views_apart_are_refused(views, message):
 
 
 def test_a_name_that_could_be_read_in_two_ways_is_refused():
-    with pytest.raises(TokenizationError, match=r"has the end of a view twice; views=.* end a name once"):
+    with pytest.raises(TokenizationError, match=r"ends twice as a view does; views=.* end it once"):
         make()('+ "x\'()" y')
     with pytest.raises(TokenizationError, match=r"ends as a view does, .* give the name of the first view"):
         make().decode([BASE], symbols=["x'"])
