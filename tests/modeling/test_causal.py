@@ -295,7 +295,7 @@ class TestErrors:
                 r"slot_referents of shape \(1, 7\): must be \(1, 7\), and every row must have each referent 0 … 6 once",
             ),
             ({}, {"input_ids": [[3]], "num_draws": 0}, "num_draws=0: at least 1, with a cache 1"),
-            ({}, {"input_ids": [[3]], "num_draws": 2, "use_cache": True}, "num_draws=2: must be at least 1"),
+            ({}, {"input_ids": [[3]], "num_draws": 2, "use_cache": True}, "num_draws=2: at least 1"),
         ],
     )  # fmt: skip
     def test_an_impossible_call_is_refused(self, changes, arguments, message):
