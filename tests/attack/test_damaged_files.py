@@ -36,9 +36,7 @@ COMMANDS = {
         ["train", "recipe.yaml", "--data", "rows", "--output", "run"],
         ["train", "recipe.yaml", "--data", "rows", "--output", "made", "start=run", "trainer.max_steps=1"],
     ],
-    "unfinished": [
-        ["train", "recipe.yaml", "--data", "rows", "--output", "unfinished"],
-    ],
+    "unfinished": [["train", "recipe.yaml", "--data", "rows", "--output", "unfinished"]],
     "measured": [
         ["plot", "heatmap", "measured/tiny.json", "--output", "made.svg"],
         ["card", "run", "--results", "measured/tiny.json", "--output", "made"],

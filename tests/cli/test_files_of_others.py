@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_symbinv.answers import (
-    Portfolio,
-    read_dimacs_file,
-    read_specification,
-    read_specification_file,
-    read_tlsf_file,
-)
+from hf_symbinv.answers import Portfolio, read_dimacs_file, read_specification, read_specification_file, read_tlsf_file
 from hf_symbinv.answers.recorded import verify_recording
 from hf_symbinv.answers.traces import read_recording
 from hf_symbinv.datasets_scripts.pair_files import read_pairs

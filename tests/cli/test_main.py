@@ -57,11 +57,7 @@ class TestHelp:
 class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "said"),
-        [
-            ([], "solve"),
-            (["xyz"], "'xyz' (choose from"),
-            (["trian", "x"], "'trian': no command; did you mean train?"),
-        ],
+        [([], "solve"), (["xyz"], "'xyz' (choose from"), (["trian", "x"], "'trian': no command; did you mean train?")],
     )
     def test_what_is_no_command_is_refused_with_the_known_ones(self, symbinv, arguments, said):
         result = symbinv(*arguments)

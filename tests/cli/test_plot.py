@@ -34,11 +34,7 @@ def test_every_output_is_written_of_every_grid(symbinv, tmp_path, grid):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("{", "not JSON"),
-        ('{"model": 1}', "model=1: must be text"),
-        ("[]", "bad.json: has no grid; give a grid as"),
-    ],
+    [("{", "not JSON"), ('{"model": 1}', "model=1: must be text"), ("[]", "bad.json: has no grid; give a grid as")],
 )
 def test_a_file_that_holds_no_grid(symbinv, tmp_path, text, message):
     path = tmp_path / "bad.json"

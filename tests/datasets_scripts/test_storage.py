@@ -51,10 +51,7 @@ def test_blank_lines_at_the_end_are_passed_over(tmp_path, end):
     [
         ("a\n{a}\n&a\n{a}\n", r"pairs.txt, line 3: no formula in prefix notation: position 2 of '&a'"),
         ("a\n{a}\na\na\n", r"pairs.txt, line 4: no witness in prefix notation: position 1 of 'a': expected a cycle"),
-        (
-            "a\n{a}\n\na\n{a}\n",
-            "pairs.txt, line 3: no formula in .*: a blank line, and others follow; delete it",
-        ),
+        ("a\n{a}\n\na\n{a}\n", "pairs.txt, line 3: no formula in .*: a blank line, and others follow; delete it"),
         ("a\n\n", r"pairs.txt, line 2: no witness in prefix notation: position 0 of '': expected a cycle"),
         ("a\n{a}\nb\n", r"pairs.txt, line 3: the formula has no witness; lines with one and the other"),
         (b"a\n{a}\n\xff\xfe\n", r"pairs.txt, after line \d: not readable as text: .*utf-8"),

@@ -92,10 +92,7 @@ DAMAGED = [
             ('{"num_beams": "three"}', "num_beams='three': must be a whole number"),
             ('{"grammar": "lasso"}', "grammar='lasso': must be an object"),
             ('{"output_attentions": 3.5}', "output_attentions=3.5: must be true or false"),
-            (
-                '{"pad_token_id": 1, "eos_token_id": 2}',
-                "decoder_start_token_id=None. An answer needs one of the base",
-            ),
+            ('{"pad_token_id": 1, "eos_token_id": 2}', "decoder_start_token_id=None. An answer needs one of the base"),
             (f'{{{IDS}, "eos_token_id": [99]}}', "eos_token_id=[[]99]. An answer"),
             (f'{{{IDS}, "eos_token_id": 2, "grammar": {{"": ""}}}}', "grammar={'': ''}: unknown grammar"),
             (

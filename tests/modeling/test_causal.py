@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoModel,
-    AutoModelForCausalLM,
-    AutoModelForSeq2SeqLM,
-)
+from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
 from hf_symbinv.modeling.layers_symbinv import RelativeBias

@@ -119,13 +119,7 @@ def test_encoder_keys_and_values_exist_once_per_input_and_never_move(model, sour
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        {},
-        {"use_cache": False},
-        {"early_stopping": "never"},
-        {"do_sample": True},
-        {"do_sample": True, "num_beams": 1},
-    ],
+    [{}, {"use_cache": False}, {"early_stopping": "never"}, {"do_sample": True}, {"do_sample": True, "num_beams": 1}],
 )
 def test_inputs_that_are_done_are_no_longer_computed_and_that_changes_no_answer(model, batch, arguments, monkeypatch):
     batches, step = [], type(model)._step

@@ -14,11 +14,7 @@ from transformers import GenerationConfig, StoppingCriteria
 from transformers.generation import logits_process as processors
 from transformers.modeling_outputs import BaseModelOutput, CausalLMOutputWithPast, Seq2SeqLMOutput
 
-from hf_symbinv import (
-    IdentityGPT2Config,
-    IdentityGPT2LMHeadModel,
-    SymbolInvariantTokenizer,
-)
+from hf_symbinv import IdentityGPT2Config, IdentityGPT2LMHeadModel, SymbolInvariantTokenizer
 from hf_symbinv.modeling.arguments_symbinv import REFUSED
 
 from .tiny import BASE, EOS, PAD, START, TOKENS, pad, rename, tiny_decoder, tiny_model

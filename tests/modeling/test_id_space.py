@@ -7,11 +7,7 @@ import pytest
 import torch
 from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments, Trainer
 
-from hf_symbinv import (
-    IdentityGPT2Config,
-    IdentityGPT2LMHeadModel,
-    SymbolInvariantForConditionalGeneration,
-)
+from hf_symbinv import IdentityGPT2Config, IdentityGPT2LMHeadModel, SymbolInvariantForConditionalGeneration
 
 from .tiny import BASE, EOS, PAD, START, pad, rename, tiny_decoder, tiny_model, trainer_arguments
 

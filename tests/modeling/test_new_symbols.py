@@ -14,19 +14,7 @@ import torch
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM
 
 from .reference import OneStreamReference, Reference, aggregate
-from .tiny import (
-    ALL,
-    BASE,
-    EOS,
-    PAD,
-    SIZES,
-    START,
-    Recorder,
-    pad,
-    randomised,
-    rename,
-    tiny_model,
-)
+from .tiny import ALL, BASE, EOS, PAD, SIZES, START, Recorder, pad, randomised, rename, tiny_model
 
 LIMIT = 4
 IDENTITY = {"identity_qk": True, "identity_vo": True}

@@ -15,9 +15,7 @@ from peft import (
     get_peft_model,
 )
 
-from hf_symbinv import (
-    SymbolInvariantForConditionalGeneration,
-)
+from hf_symbinv import SymbolInvariantForConditionalGeneration
 
 from .test_classification import STREAMS, encoder, symbol
 from .test_tokens import MASK, filler, labeller

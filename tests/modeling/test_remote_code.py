@@ -9,13 +9,7 @@ import sys
 
 import pytest
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForSeq2SeqLM,
-    AutoTokenizer,
-    Trainer,
-)
+from transformers import AutoConfig, AutoModel, AutoModelForSeq2SeqLM, AutoTokenizer, Trainer
 from transformers.dynamic_module_utils import get_imports
 
 from hf_symbinv import (

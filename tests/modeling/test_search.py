@@ -268,11 +268,7 @@ class TestMasksThatAreLeftOut:
 
     @pytest.mark.parametrize(
         "kind",
-        [
-            SymbolInvariantForSequenceClassification,
-            SymbolInvariantForTokenClassification,
-            SymbolInvariantForMaskedLM,
-        ],
+        [SymbolInvariantForSequenceClassification, SymbolInvariantForTokenClassification, SymbolInvariantForMaskedLM],
     )
     def test_in_an_encoder(self, kind):
         model, batch = kind(tiny_config(decoder_layers=0, grammar=None, components=["EP", "EA"])).eval(), pad(self.ROWS)

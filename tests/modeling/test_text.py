@@ -90,10 +90,7 @@ def test_an_impossible_rule_is_refused(pattern, listed, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "x @ 1",
-            r"position 2 of 'x @ 1': '@' is no symbol by the rule \[a-z_\]\\w\*, and none of the 10 base",
-        ),
+        ("x @ 1", r"position 2 of 'x @ 1': '@' is no symbol by the rule \[a-z_\]\\w\*, and none of the 10 base"),
         ("Let x", "'Let' is no symbol .* did you mean 'let'"),
         ("<s>", "position 0 of '<s>': '<' is no symbol"),
         (" ", "the text is empty"),

@@ -8,14 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hf_symbinv import (
-    LTL,
-    Formula,
-    SymbolInvariantTokenizer,
-    TokenizationError,
-    to_prefix,
-    trace_to_prefix,
-)
+from hf_symbinv import LTL, Formula, SymbolInvariantTokenizer, TokenizationError, to_prefix, trace_to_prefix
 from hf_symbinv.logic import FormulaSyntaxError, Trace, parse_prefix
 
 BASE = {token: index for index, token in enumerate(LTL.base_tokens)}

@@ -9,11 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import (
-    AutoModelForMaskedLM,
-    AutoModelForTokenClassification,
-    pipeline,
-)
+from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification, pipeline
 
 from hf_symbinv import (
     SymbolInvariantConfig,

@@ -85,11 +85,7 @@ def formula(rng: random.Random, size: int, leaves: Sequence[int], config: Symbol
     if size == 2 or rng.random() < 0.3:
         return [rng.choice(unary), *formula(rng, size - 1, leaves, config)]
     left = rng.randint(1, size - 2)
-    return [
-        rng.choice(binary),
-        *formula(rng, left, leaves, config),
-        *formula(rng, size - 1 - left, leaves, config),
-    ]
+    return [rng.choice(binary), *formula(rng, left, leaves, config), *formula(rng, size - 1 - left, leaves, config)]
 
 
 def formula_with(rng: random.Random, size: int, symbols: Sequence[int], config: SymbolInvariantConfig) -> list[int]:

@@ -79,11 +79,7 @@ else:
         }
 
 
-@leave_out(
-    {
-        "test_inherits_generation_mixin": "GPT2LMHeadModel, which it is one of, brings GenerationMixin",
-    }
-)
+@leave_out({"test_inherits_generation_mixin": "GPT2LMHeadModel, which it is one of, brings GenerationMixin"})
 class IdentityGPT2Test(ReasonsAreNeeded, Tests, unittest.TestCase):
     all_model_classes = (IdentityGPT2Model, IdentityGPT2LMHeadModel, IdentityGPT2ForSequenceClassification)
 

@@ -220,12 +220,7 @@ OF_GENERATORS = {
 }
 
 
-@leave_out(
-    {
-        **OF_GENERATORS,
-        "test_inputs_embeds_matches_input_ids": NO_EMBEDS,
-    }
-)
+@leave_out({**OF_GENERATORS, "test_inputs_embeds_matches_input_ids": NO_EMBEDS})
 class SymbolInvariantForConditionalGenerationTest(
     GenerationAdaptations, ModelTesterMixin, GenerationTesterMixin, unittest.TestCase
 ):

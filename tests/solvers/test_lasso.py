@@ -4,14 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_symbinv.logic import Trace, parse_infix, read_trace, trace_to_infix
-from hf_symbinv.solvers.lasso import (
-    concrete,
-    conjunction,
-    generalized,
-    in_literals,
-    literals,
-    truth,
-)
+from hf_symbinv.solvers.lasso import concrete, conjunction, generalized, in_literals, literals, truth
 
 from ..logic.strategies import formulas
 from .semantics import Lasso, holds, words_of

@@ -42,8 +42,7 @@ def broken(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "task",
-    ["ltl", "ltl-operators", "prop", "tseitin", "examples/graph_colouring.py", "papers/shapes/three_address.py"],
+    "task", ["ltl", "ltl-operators", "prop", "tseitin", "examples/graph_colouring.py", "papers/shapes/three_address.py"]
 )
 def test_the_tasks_that_are_shipped_keep_all_laws(task, monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
@@ -196,11 +195,7 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
         ),
         (
             "junk",
-            [
-                f"def {HEADS['judge']}:",
-                "    one = answer[0]",
-                "    return super().judge(question, answer)",
-            ],
+            [f"def {HEADS['judge']}:", "    one = answer[0]", "    return super().judge(question, answer)"],
             r"IndexError: string index out of range \(File .*, in judge\)",
         ),
         (

@@ -122,9 +122,7 @@ def test_the_judge_is_asked_only_where_a_quick_verdict_is_not_to_be_had(monkeypa
     assert judged.told(model, inputs).right == 1.0
 
 
-def test_where_no_right_answer_is_shorter_than_the_first_or_the_judge_says_nothing_there_is_nothing_to_learn(
-    prop,
-):
+def test_where_no_right_answer_is_shorter_than_the_first_or_the_judge_says_nothing_there_is_nothing_to_learn(prop):
     for checker, pairs, right in ((prop, [("! e", "e0")], 1.0), (Verdicts("timeout"), PAIRS, 0.0)):
         model = small()
         judged = Judged(PROP, PROP.tokenizer(), checker, CANDIDATES)

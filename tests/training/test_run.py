@@ -18,16 +18,7 @@ from hf_symbinv.training.run import OtherRunError, Run, last_checkpoint, seconds
 from hf_symbinv.training.run_data import data_record, measure_rows
 
 from .. import forks
-from .runs import (
-    FITTED,
-    RECIPE,
-    assert_equal_up_to_rounding,
-    assert_same_weights,
-    command,
-    run,
-    small_model,
-    weights,
-)
+from .runs import FITTED, RECIPE, assert_equal_up_to_rounding, assert_same_weights, command, run, small_model, weights
 
 
 @pytest.fixture

@@ -21,18 +21,8 @@ from hf_symbinv import __version__
 from hf_symbinv.datasets_scripts.command import main
 from hf_symbinv.datasets_scripts.errors import OptionsError, WorkFolderError
 from hf_symbinv.datasets_scripts.questions.benchmarks import Copying, LtlRandom, PropRandom
-from hf_symbinv.datasets_scripts.questions.builder import (
-    RandomQuestionsConfig,
-    assign_splits,
-    left_out,
-    prepare,
-)
-from hf_symbinv.datasets_scripts.questions.rounds import (
-    Harvest,
-    Rounds,
-    missing_rows,
-    quotas,
-)
+from hf_symbinv.datasets_scripts.questions.builder import RandomQuestionsConfig, assign_splits, left_out, prepare
+from hf_symbinv.datasets_scripts.questions.rounds import Harvest, Rounds, missing_rows, quotas
 from hf_symbinv.datasets_scripts.questions.sampling import SHORT, Gate, Order, draw_batch, seed_of
 from hf_symbinv.datasets_scripts.storage import Pair
 from hf_symbinv.logic import parse_prefix
