@@ -5,9 +5,9 @@
         hub.fail("PUT", "/lfs/", cut=1000)  # the next upload of a large file breaks off after 1,000 bytes
 
 It answers what huggingface_hub, transformers, datasets and evaluate ask: status codes, headers and bodies are those of
-the real one, down to 401 for a private repository without a token and 404 with one. Commits, branches and tags are
-kept; large files go through LFS and come back through a redirect to another origin, as from a CDN. Xet is left out:
-clients must set HF_HUB_DISABLE_XET=1.
+the real one, down to 401 for a private repository without a token and 404 with one. Commits and branches are kept;
+large files go through LFS and come back through a redirect to another origin, as from a CDN. Xet is left out: clients
+must set HF_HUB_DISABLE_XET=1.
 
 Source: https://huggingface.co/.well-known/openapi.json, the LFS batch API, and huggingface_hub's own client.
 """
@@ -20,19 +20,16 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import yaml
 
-PREFIX = {"model": "", "dataset": "datasets/", "space": "spaces/"}
 LARGE = (".safetensors", ".parquet", ".bin", ".arrow", ".png", ".gz")
 ATTRIBUTES = "".join(f"*{suffix} filter=lfs diff=lfs merge=lfs -text\n" for suffix in LARGE)
-DATE = "2026-01-01T00:00:00.000Z"
 
 
 @dataclass(frozen=True)
@@ -43,128 +40,93 @@ class Blob:
     is_large: bool
 
     @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
-
-    @property
     def oid(self) -> str:
-        """git's name of what the repository holds: the content, or the pointer to a large file."""
-        content = self.content
+        """Its name for uploads, which leave out what has not changed, and for downloads: git's, or the SHA-256."""
         if self.is_large:
-            version = "version https://git-lfs.github.com/spec/v1"
-            content = f"{version}\noid sha256:{self.sha256}\nsize {len(self.content)}\n".encode()
-        return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-    @property
-    def upload_oid(self) -> str:
-        """What an upload compares its file with, to leave out what has not changed."""
-        return self.sha256 if self.is_large else self.oid
+            return hashlib.sha256(self.content).hexdigest()
+        return hashlib.sha1(b"blob %d\0" % len(self.content) + self.content).hexdigest()
 
     def entry(self, path: str) -> dict[str, Any]:
         """What a listing says about it."""
         found: dict[str, Any] = {"type": "file", "oid": self.oid, "size": len(self.content), "path": path}
-        if self.is_large:
-            found["lfs"] = {"oid": self.sha256, "size": len(self.content), "pointerSize": 134}
-        return found
+        return {**found, "lfs": {**found, "pointerSize": 134}} if self.is_large else found
 
 
-@dataclass(frozen=True)
-class Commit:
-    """A state of a repository and how it came about."""
-
-    files: dict[str, Blob]
-    title: str
-    parent: str | None
-
-    @property
-    def oid(self) -> str:
-        listing = sorted((path, blob.oid) for path, blob in self.files.items())
-        return hashlib.sha1(json.dumps([listing, self.title, self.parent]).encode()).hexdigest()
+Files = dict[str, Blob]
 
 
 @dataclass
 class Repository:
-    """A repository with its history."""
+    """A repository with its history: the files of each commit, and the last commit of each branch."""
 
     type: str
     name: str
-    private: bool
+    private: bool = False
     sdk: str | None = None
-    commits: dict[str, Commit] = field(default_factory=dict)
+    commits: dict[str, Files] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
 
-    def add(self, branch: str, files: dict[str, Blob], title: str) -> str:
-        """Puts a commit at the end of a branch; its id."""
-        commit = Commit(files, title, self.branches.get(branch))
-        self.commits[commit.oid] = commit
-        self.branches[branch] = commit.oid
-        return commit.oid
+    @property
+    def page(self) -> str:
+        return self.name if self.type == "model" else f"{self.type}s/{self.name}"
 
-    def resolve(self, revision: str) -> str | None:
+    def add(self, branch: str, files: Files) -> None:
+        """Puts a commit at the end of a branch."""
+        listing = [len(self.commits), *((path, blob.oid) for path, blob in files.items())]
+        self.branches[branch] = hashlib.sha1(repr(listing).encode()).hexdigest()
+        self.commits[self.branches[branch]] = files
+
+    def resolve(self, revision: str) -> str:
         """The commit that a branch or a commit's name stands for."""
-        return self.branches.get(revision) or next((oid for oid in self.commits if oid == revision), None)
+        oid = self.branches.get(revision, revision)
+        if oid not in self.commits:
+            raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return oid
 
     def files(self, revision: str = "main") -> dict[str, bytes]:
         """Path → content at a revision."""
-        oid = self.resolve(revision)
-        return {} if oid is None else {path: blob.content for path, blob in self.commits[oid].files.items()}
-
-
-@dataclass
-class Failure:
-    """What goes wrong at the next requests of a kind: an answer with `status`, or silence after `cut` bytes."""
-
-    method: str
-    path: re.Pattern[str]
-    status: int
-    message: str
-    headers: dict[str, str]
-    cut: int | None
-    times: int
+        return {path: blob.content for path, blob in self.commits[self.resolve(revision)].items()}
 
 
 class HubError(Exception):
     """An answer that is no success."""
 
-    def __init__(self, status: int, message: str, code: str | None = None, **body: Any):
+    def __init__(self, status: int, message: str, code: str | None = None):
         super().__init__(message)
-        self.status, self.message, self.code, self.body = status, message, code, body
+        self.status, self.message, self.code = status, message, code
 
 
-class HubServer:
+class HubServer(ThreadingHTTPServer):
     """The server; a context manager.
 
     Args:
-        tokens: Token → name of the user who has it. A user may write to the repositories of that name only.
+        tokens: Token → name of the user who has it.
 
     Attributes:
         repositories: (type, OWNER/NAME) → repository.
         requests: `METHOD path` of every request.
     """
 
+    daemon_threads = True
+
     def __init__(self, tokens: dict[str, str]):
+        super().__init__(("127.0.0.1", 0), Handler)
         self.tokens = tokens
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.objects: dict[str, bytes] = {}
         self.requests: list[str] = []
-        self.failures: list[Failure] = []
+        self.failures: list[tuple[str, str, HubError, int | None]] = []
         self.lock = threading.RLock()
-        handler = type("BoundHandler", (Handler,), {"hub": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
-        self.endpoint = f"http://127.0.0.1:{self.port}"
-        self.storage = f"http://localhost:{self.port}"  # another origin, which must never see a token
+        self.endpoint = f"http://127.0.0.1:{self.server_port}"
+        self.storage = f"http://localhost:{self.server_port}"  # another origin, which must never see a token
 
     def __enter__(self) -> HubServer:
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self.thread.start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        self.shutdown()
+        self.server_close()
 
     def environment(self, token: str | None, home: object) -> dict[str, str]:
         """The variables with which a process uses this Hub, as a user with `token` and the home folder `home`."""
@@ -177,110 +139,128 @@ class HubServer:
         return variables if token is None else {**variables, "HF_TOKEN": token}
 
     def fail(
-        self, method: str, path: str, status: int = 0, *, message: str = "It does not work today", times: int = 1,
-        cut: int | None = None, headers: dict[str, str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        status: int = 0,
+        code: str | None = None,
+        *,
+        cut: int | None = None,
+        times: int = 1,
+    ) -> None:
         """Lets the next `times` requests of a method fail whose path matches a regular expression.
 
         Args:
-            status: Of the answer.
+            status: Of the answer, which says "No".
             cut: Read so many bytes of the request instead, half of it at most, and close the connection unanswered; of
                 a GET, send so many bytes of the answer's content, half of it at most.
         """
-        self.failures.append(Failure(method, re.compile(path), status, message, headers or {}, cut, times))
+        self.failures += [(method, path, HubError(status, "No", code), cut)] * times
 
-    def next_failure(self, method: str, path: str) -> Failure | None:
-        with self.lock:
-            for failure in self.failures:
-                if failure.times > 0 and failure.method == method and failure.path.search(path):
-                    failure.times -= 1
-                    return failure
-        return None
+    def put(self, type_: str, name: str, files: dict[str, bytes], **settings: Any) -> Repository:
+        """A repository with these files besides those it has, as if somebody had pushed them.
 
-    def create(self, type_: str, name: str, *, private: bool = False, sdk: str | None = None) -> Repository:
-        """A new repository with the one file that the real Hub puts into it."""
-        repository = Repository(type_, name, private, sdk)
-        repository.add("main", {".gitattributes": Blob(ATTRIBUTES.encode(), False)}, "initial commit")
-        self.repositories[type_, name] = repository
-        return repository
-
-    def put(self, type_: str, name: str, files: dict[str, bytes], title: str = "files") -> Repository:
-        """A repository with these files besides those it has, as if somebody had pushed them."""
-        repository = self.repositories.get((type_, name)) or self.create(type_, name)
-        old = repository.commits[repository.branches["main"]].files
+        A new one has the one file that the real Hub puts into it.
+        """
+        if (type_, name) not in self.repositories:
+            self.repositories[type_, name] = Repository(type_, name, **settings)
+            self[type_, name].add("main", {".gitattributes": Blob(ATTRIBUTES.encode(), False)})
+        repository = self[type_, name]
         new = {path: Blob(content, path.endswith(LARGE)) for path, content in files.items()}
-        repository.add("main", {**old, **new}, title)
+        self.objects |= {blob.oid: blob.content for blob in new.values() if blob.is_large}
+        if new:
+            repository.add("main", {**repository.commits[repository.resolve("main")], **new})
         return repository
 
     def __getitem__(self, key: tuple[str, str]) -> Repository:
         return self.repositories[key]
 
 
-REPO = r"(?P<kind>models|datasets|spaces)/(?P<name>[^/]+/[^/]+)"
-PAGE = r"(?P<prefix>datasets/|spaces/)?(?P<name>[^/]+/[^/]+)"
-ROUTES = [
-    ("GET", r"/api/whoami-v2", "whoami"),
-    ("POST", r"/api/validate-yaml", "validate_yaml"),
-    ("POST", r"/api/repos/create", "create"),
-    ("POST", rf"/api/{REPO}/preupload/(?P<revision>[^/]+)", "preupload"),
-    ("POST", rf"/api/{REPO}/commit/(?P<revision>[^/]+)", "commit"),
-    ("GET", rf"/api/{REPO}/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?", "tree"),
-    ("POST", rf"/api/{REPO}/paths-info/(?P<revision>[^/]+)", "paths_info"),
-    ("POST", rf"/api/{REPO}/branch/(?P<revision>[^/]+)", "branch"),
-    ("GET", rf"/api/{REPO}/refs", "refs"),
-    ("GET", rf"/api/{REPO}(?:/revision/(?P<revision>[^/]+))?", "info"),
-    ("POST", rf"/{PAGE}\.git/info/lfs/objects/batch", "lfs_batch"),
-    ("PUT", r"/lfs/(?P<oid>[0-9a-f]{64})", "lfs_put"),
-    ("POST", r"/lfs/(?P<oid>[0-9a-f]{64})/verify", "lfs_verify"),
-    ("GET", r"/cdn/(?P<oid>[0-9a-f]{64})", "cdn"),
-    ("GET", rf"/{PAGE}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", "download"),
-]
-# What a route calls the types of repositories.
-TYPES = {**{f"{type_}s": type_ for type_ in PREFIX}, **{prefix or None: type_ for type_, prefix in PREFIX.items()}}
+ROUTES: list[tuple[str, str, Callable[..., None]]] = []
+REPO = r"/api/(?P<kind>models|datasets|spaces)/(?P<name>[^/]+/[^/]+)"
+PAGE = r"/(?:(?P<kind>datasets|spaces)/)?(?P<name>[^/]+/[^/]+)"
+AT = r"(?P<revision>[^/]+)"
+OID = r"(?P<oid>[0-9a-f]{64})"
+
+
+def route(method: str, pattern: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The function answers requests whose path matches; it gets the groups but `kind`, `name` and `revision`."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        ROUTES.append((method, pattern, function))
+        return function
+
+    return register
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection. `hub` is the server's state."""
+    """Answers one connection.
 
-    hub: HubServer
+    Attributes:
+        repository: What the request is about, if its path names one.
+        revision: The branch or commit that its path names, or `main`.
+        files: Those of this revision.
+    """
+
+    server: HubServer
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *args: Any) -> None:
         pass
 
-    def do_GET(self) -> None:
-        """Finds the route, and turns what it returns or raises into a response."""
+    def answer(self) -> None:
+        """Finds the route, and turns what it sends or raises into a response."""
         url = urlsplit(self.path)
-        path, self.query = url.path, parse_qs(url.query)
-        with self.hub.lock:
-            self.hub.requests.append(f"{self.command} {path}")
-        failure = self.hub.next_failure(self.command, path)
-        self.limit = None if failure is None or self.command != "GET" else failure.cut
-        if failure is not None and failure.cut is not None and self.limit is None:
-            self.rfile.read(min(failure.cut, int(self.headers.get("Content-Length") or 0) // 2))
+        self.query, self.common = parse_qs(url.query), {}
+        size = int(self.headers.get("Content-Length") or 0)
+        with self.server.lock:
+            self.server.requests.append(f"{self.command} {url.path}")
+            failure, cut = self._failure(url.path)
+        if cut is not None and self.command != "GET":
+            self.rfile.read(min(cut, size // 2))
             self._hang_up()
             return
-        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.cut, self.body = cut, self.rfile.read(size)
         try:
-            if failure is not None and failure.cut is None:
-                raise HubError(failure.status, failure.message, headers=failure.headers)
-            method = "GET" if self.command == "HEAD" else self.command
-            for verb, pattern, name in ROUTES:
-                match = re.fullmatch(pattern, path)
-                if verb == method and match:
-                    with self.hub.lock:
-                        getattr(self, name)(
-                            **{key: value and unquote(value) for key, value in match.groupdict().items()}
-                        )
-                    return
-            raise HubError(404, "Sorry, we can't find the page you are looking for.")
+            if failure and cut is None:
+                raise failure
+            with self.server.lock:
+                self._route(url.path)
         except HubError as error:
-            headers = {"X-Error-Message": error.message, **error.body.pop("headers", {})}
-            if error.code:
-                headers["X-Error-Code"] = error.code
-            self.send_json({"error": error.message, **error.body}, error.status, headers)
+            headers = {"X-Error-Message": error.message, **({"X-Error-Code": error.code} if error.code else {})}
+            self.send_json({"error": error.message}, error.status, headers)
 
-    do_HEAD = do_POST = do_PUT = do_DELETE = do_GET
+    do_GET = do_HEAD = do_POST = do_PUT = answer
+
+    def _failure(self, path: str) -> tuple[HubError | None, int | None]:
+        for place, (method, pattern, failure, cut) in enumerate(self.server.failures):
+            if method == self.command and re.search(pattern, path):
+                del self.server.failures[place]
+                return failure, cut
+        return None, None
+
+    def _route(self, path: str) -> None:
+        method = "GET" if self.command == "HEAD" else self.command
+        for verb, pattern, function in ROUTES:
+            match = re.fullmatch(pattern, path)
+            if verb == method and match:
+                given = {key: unquote(value or "") for key, value in match.groupdict().items()}
+                if "name" in given:
+                    self._find((given.pop("kind") or "models").removesuffix("s"), given.pop("name"))
+                if "revision" in given:
+                    self.revision = given.pop("revision") or "main"
+                    self.common["X-Repo-Commit"] = self.repository.resolve(self.revision)
+                    self.files = self.repository.commits[self.common["X-Repo-Commit"]]
+                return function(self, **given)
+        raise HubError(404, "Sorry, we can't find the page you are looking for.")
+
+    def _find(self, type_: str, name: str) -> None:
+        """Sets the repository that the request is about, if whoever asks may read it."""
+        user, found = self.user(), self.server.repositories.get((type_, name))
+        if found is None or (found.private and user != name.partition("/")[0]):
+            self.user(required=True)  # a stranger is not told whether there is one
+            raise HubError(404, "Repository not found", "RepoNotFound")
+        self.repository = found
 
     def _hang_up(self) -> None:
         self.wfile.flush()
@@ -289,163 +269,98 @@ class Handler(BaseHTTPRequestHandler):
 
     def send(self, content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
-        headers = {"Content-Length": str(len(content)), "Date": formatdate(usegmt=True), **(headers or {})}
-        for name, value in headers.items():
+        for name, value in {"Content-Length": str(len(content)), **self.common, **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content if self.limit is None else content[: min(self.limit, len(content) // 2)])
-        if self.limit is not None:
+            self.wfile.write(content if self.cut is None else content[: min(self.cut, len(content) // 2)])
+        if self.cut is not None:
             self._hang_up()
 
     def send_json(self, content: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
         self.send(json.dumps(content).encode(), status, {"Content-Type": "application/json", **(headers or {})})
 
-    def user(self) -> str | None:
-        """Who asks; None for a stranger.
-
-        Raises:
-            HubError: For a token that nobody has.
-        """
-        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
-        if not scheme:
-            return None
-        if token not in self.hub.tokens:
-            raise HubError(401, "Invalid credentials in Authorization header")
-        return self.hub.tokens[token]
-
-    def repository(self, type_: str, name: str, *, write: bool = False) -> Repository:
-        """The repository that the request is about.
-
-        Raises:
-            HubError: If the asking user may not read it, or not write it.
-        """
-        user, repository = self.user(), self.hub.repositories.get((type_, name))
-        owner = name.partition("/")[0]
-        if repository is None or (repository.private and user != owner):
-            if user is None:  # a stranger is not told whether there is one
-                raise HubError(401, "Invalid username or password.")
-            raise HubError(404, "Repository not found", "RepoNotFound")
-        if write and user is None:
+    def user(self, required: bool = False) -> str | None:
+        """Who asks; None for a stranger, who gets no further where a user is required."""
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token not in self.server.tokens and (token or required):
             raise HubError(401, "Invalid username or password.")
-        if write and user != owner:
-            raise HubError(403, f"Forbidden: you don't have the right to write to {name}")
-        return repository
+        return self.server.tokens.get(token)
 
-    def commit_of(self, repository: Repository, revision: str) -> tuple[str, Commit]:
-        oid = repository.resolve(revision)
-        if oid is None:
-            raise HubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
-        return oid, repository.commits[oid]
-
+    @route("GET", "/api/whoami-v2")
     def whoami(self) -> None:
-        user = self.user()
-        if user is None:
-            raise HubError(401, "Invalid username or password.")
-        token = {"displayName": "test", "role": "write", "createdAt": DATE}
-        self.send_json(
-            {"type": "user", "name": user, "auth": {"type": "access_token", "accessToken": token}, "orgs": []}
-        )
+        token = {"displayName": "test", "role": "write"}
+        auth = {"type": "access_token", "accessToken": token}
+        self.send_json({"type": "user", "name": self.user(required=True), "auth": auth, "orgs": []})
 
+    @route("POST", "/api/validate-yaml")
     def validate_yaml(self) -> None:
-        content = json.loads(self.body)["content"]
-        match = re.match(r"---\s*\n(.*?)\n---", content, re.DOTALL)
-        if match is None:
-            warning = {"message": "empty or missing yaml metadata in repo card"}
-            self.send_json({"errors": [], "warnings": [warning]})
-            return
+        errors, warnings = [], []
         try:
-            data = yaml.safe_load(match[1])
+            if not card_data(json.loads(self.body)["content"]):
+                warnings = [{"message": "empty or missing yaml metadata in repo card"}]
         except yaml.YAMLError as error:
-            data = str(error)
-        errors = [] if isinstance(data, dict) else [{"message": f"YAML parse error: {data}"}]
-        self.send_json({"errors": errors, "warnings": []}, 400 if errors else 200)
+            errors = [{"message": f"YAML parse error: {error}"}]
+        self.send_json({"errors": errors, "warnings": warnings}, 400 if errors else 200)
 
+    @route("POST", "/api/repos/create")
     def create(self) -> None:
-        user, asked = self.user(), json.loads(self.body)
-        if user is None:
-            raise HubError(401, "Invalid username or password.")
-        owner, type_ = asked.get("organization") or user, asked.get("type") or "model"
-        name = f"{owner}/{asked['name']}"
-        url = f"{self.hub.endpoint}/{PREFIX[type_]}{name}"
-        if owner != user:
-            raise HubError(403, f'You don\'t have the rights to create a {type_} under the namespace "{owner}"')
-        if (type_, name) in self.hub.repositories:
-            raise HubError(409, f"You already created this {type_} repo", url=url)
-        if type_ == "space" and asked.get("sdk") not in ("gradio", "docker", "static"):
-            raise HubError(400, "Invalid sdk")
+        user, asked = self.user(required=True), json.loads(self.body)
+        type_, name = asked.get("type") or "model", f"{asked.get('organization') or user}/{asked['name']}"
+        is_new = (type_, name) not in self.server.repositories
         # The second is what clients before huggingface_hub 1.8 send.
         is_private = asked.get("visibility") == "private" or asked.get("private") is True
-        self.hub.create(type_, name, private=is_private, sdk=asked.get("sdk"))
-        self.send_json({"url": url, "name": name, "id": name})
+        made = self.server.put(type_, name, {}, private=is_private, sdk=asked.get("sdk"))
+        self.send_json({"url": f"{self.server.endpoint}/{made.page}", "name": name}, 200 if is_new else 409)
 
-    def preupload(self, kind: str, name: str, revision: str) -> None:
-        repository = self.repository(TYPES[kind], name, write=True)
-        _, commit = self.commit_of(repository, revision)
+    @route("POST", rf"{REPO}/preupload/{AT}")
+    def preupload(self) -> None:
         files = [
             {
                 "path": file["path"],
-                "uploadMode": "lfs" if file["path"].endswith(LARGE) or file["size"] > 10_000_000 else "regular",
+                "uploadMode": "lfs" if file["path"].endswith(LARGE) else "regular",
                 "shouldIgnore": False,
-                "oid": commit.files[file["path"]].upload_oid if file["path"] in commit.files else None,
+                "oid": self.files[file["path"]].oid if file["path"] in self.files else None,
             }
             for file in json.loads(self.body)["files"]
         ]
-        self.send_json({"files": files, "commitOid": repository.resolve(revision)})
+        self.send_json({"files": files, "commitOid": self.common["X-Repo-Commit"]})
 
-    def commit(self, kind: str, name: str, revision: str) -> None:
-        repository = self.repository(TYPES[kind], name, write=True)
-        oid, commit = self.commit_of(repository, revision)
-        if revision not in repository.branches:
-            raise HubError(400, f"{revision} is no branch")
-        files, title = dict(commit.files), ""
-        for line in self.body.splitlines():
-            item = json.loads(line)
+    @route("POST", rf"{REPO}/commit/{AT}")
+    def commit(self) -> None:
+        files = dict(self.files)
+        for item in map(json.loads, self.body.splitlines()):
             value = item["value"]
-            if item["key"] == "header":
-                title = value["summary"]
-                if value.get("parentCommit", oid) != oid:
-                    raise HubError(412, "A commit has happened since. Please refresh and try again.")
-            elif item["key"] == "file":
+            if item["key"] == "file":
                 files[value["path"]] = Blob(base64.b64decode(value["content"]), False)
             elif item["key"] == "lfsFile":
-                if value["oid"] not in self.hub.objects:
-                    raise HubError(400, f"LFS pointer pointed to a file that does not exist: {value['path']}")
-                files[value["path"]] = Blob(self.hub.objects[value["oid"]], True)
+                files[value["path"]] = Blob(self.server.objects[value["oid"]], True)
             elif item["key"] == "deletedFile":
                 del files[value["path"]]
-        oid = repository.add(revision, files, title)
-        url = f"{self.hub.endpoint}/{PREFIX[repository.type]}{name}/commit/{oid}"
+        self.repository.add(self.revision, files)
+        oid = self.repository.resolve(self.revision)
+        url = f"{self.server.endpoint}/{self.repository.page}/commit/{oid}"
         self.send_json({"success": True, "commitOid": oid, "commitUrl": url, "hookOutput": ""})
 
-    def lfs_batch(self, prefix: str | None, name: str) -> None:
-        self.repository(TYPES[prefix], name, write=True)
-        objects = []
-        for asked in json.loads(self.body)["objects"]:
+    @route("POST", rf"{PAGE}\.git/info/lfs/objects/batch")
+    def lfs_batch(self) -> None:
+        objects = json.loads(self.body)["objects"]
+        for asked in objects:
             oid = asked["oid"]
-            if oid not in self.hub.objects:  # what is there need not be sent again
-                asked = {
-                    **asked,
-                    "authenticated": True,
-                    "actions": {
-                        "upload": {"href": f"{self.hub.storage}/lfs/{oid}", "header": {}},
-                        "verify": {"href": f"{self.hub.endpoint}/lfs/{oid}/verify", "header": {}},
-                    },
-                }
-            objects.append(asked)
+            if oid not in self.server.objects:  # what is there need not be sent again
+                upload = {"href": f"{self.server.storage}/lfs/{oid}", "header": {}}
+                verify = {"href": f"{self.server.endpoint}/lfs/{oid}/verify", "header": {}}
+                asked |= {"authenticated": True, "actions": {"upload": upload, "verify": verify}}
         self.send_json({"transfer": "basic", "objects": objects})
 
+    @route("PUT", f"/lfs/{OID}")
     def lfs_put(self, oid: str) -> None:
         self._refuse_token()
-        if hashlib.sha256(self.body).hexdigest() != oid:
-            raise HubError(400, "The content is not what its name says")
-        self.hub.objects[oid] = self.body
+        self.server.objects[oid] = self.body
         self.send(b"")
 
+    @route("POST", f"/lfs/{OID}/verify")
     def lfs_verify(self, oid: str) -> None:
-        asked = json.loads(self.body)
-        if len(self.hub.objects.get(oid, b"")) != asked["size"]:
-            raise HubError(404, "Object not found")
         self.send_json({})
 
     def _refuse_token(self) -> None:
@@ -453,109 +368,73 @@ class Handler(BaseHTTPRequestHandler):
         if "Authorization" in self.headers:
             raise HubError(400, "Only one auth mechanism allowed")
 
+    @route("GET", f"/cdn/{OID}")
     def cdn(self, oid: str) -> None:
         self._refuse_token()
-        self._send_content(self.hub.objects.get(oid) or self._pushed(oid), {"ETag": f'"{oid}"'})
+        self._send_content(self.server.objects[oid], oid)
 
-    def _pushed(self, oid: str) -> bytes:
-        for repository in self.hub.repositories.values():
-            for commit in repository.commits.values():
-                for blob in commit.files.values():
-                    if blob.is_large and blob.sha256 == oid:
-                        return blob.content
-        raise HubError(404, "Object not found")
-
-    def _send_content(self, content: bytes, headers: dict[str, str]) -> None:
+    def _send_content(self, content: bytes, oid: str) -> None:
         """A file, or the part of it that the request asks for."""
-        headers = {"Accept-Ranges": "bytes", "Content-Type": "application/octet-stream", **headers}
+        headers = {"ETag": f'"{oid}"', "Accept-Ranges": "bytes", "Content-Type": "application/octet-stream"}
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if wanted is None:
             self.send(content, 200, headers)
             return
         first, last = int(wanted[1]), min(int(wanted[2] or len(content)), len(content) - 1)
-        if first >= len(content):
-            raise HubError(416, "Range Not Satisfiable", headers={"Content-Range": f"bytes */{len(content)}"})
         headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
         self.send(content[first : last + 1], 206, headers)
 
-    def download(self, prefix: str | None, name: str, revision: str, path: str) -> None:
-        repository = self.repository(TYPES[prefix], name)
-        oid, commit = self.commit_of(repository, revision)
-        headers = {"X-Repo-Commit": oid}
-        blob = commit.files.get(path)
-        if blob is None:
-            raise HubError(404, "Entry not found", "EntryNotFound", headers=headers)
-        headers["Content-Disposition"] = f'inline; filename="{path.rpartition("/")[2]}";'
-        if not blob.is_large:
-            self._send_content(blob.content, {**headers, "ETag": f'"{blob.oid}"'})
-            return
-        headers |= {"X-Linked-Etag": f'"{blob.sha256}"', "X-Linked-Size": str(len(blob.content))}
-        self.send(b"", 302, {**headers, "Location": f"{self.hub.storage}/cdn/{blob.sha256}"})
+    @route("GET", rf"{PAGE}/resolve/{AT}/(?P<path>.+)")
+    def download(self, path: str) -> None:
+        if path not in self.files:
+            raise HubError(404, "Entry not found", "EntryNotFound")
+        blob = self.files[path]
+        if blob.is_large:
+            linked = {"X-Linked-Etag": f'"{blob.oid}"', "X-Linked-Size": str(len(blob.content))}
+            self.send(b"", 302, {**linked, "Location": f"{self.server.storage}/cdn/{blob.oid}"})
+        else:
+            self._send_content(blob.content, blob.oid)
 
-    def tree(self, kind: str, name: str, revision: str, path: str | None) -> None:
-        repository = self.repository(TYPES[kind], name)
-        oid, commit = self.commit_of(repository, revision)
+    @route("GET", rf"{REPO}/tree/{AT}(?:/(?P<path>.+))?")
+    def tree(self, path: str) -> None:
         recursive = self.query.get("recursive", ["false"])[0].lower() in ("true", "1")
-        entries = list(_listing(commit.files, path or "", recursive))
+        entries = listing(self.files, f"{path}/" if path else "", recursive)
         if not entries:
-            raise HubError(404, f"{path} does not exist on {revision}", "EntryNotFound")
-        self.send_json(entries, headers={"X-Repo-Commit": oid})
+            raise HubError(404, f"{path} does not exist on {self.revision}", "EntryNotFound")
+        self.send_json(entries)
 
-    def paths_info(self, kind: str, name: str, revision: str) -> None:
-        repository = self.repository(TYPES[kind], name)
-        _, commit = self.commit_of(repository, revision)
-        entries = {entry["path"]: entry for entry in _listing(commit.files, "", True)}
+    @route("POST", rf"{REPO}/paths-info/{AT}")
+    def paths_info(self) -> None:
         wanted = parse_qs(self.body.decode()).get("paths", [])
-        self.send_json([entries[path] for path in wanted if path in entries])
+        self.send_json([entry for entry in listing(self.files, "", True) if entry["path"] in wanted])
 
-    def branch(self, kind: str, name: str, revision: str) -> None:
-        repository = self.repository(TYPES[kind], name, write=True)
-        if revision in repository.branches:
-            raise HubError(409, f"Reference already exists: refs/heads/{revision}")
-        start = json.loads(self.body or b"{}").get("startingPoint", "main")
-        repository.branches[revision], _ = self.commit_of(repository, start)
-        self.send_json({}, 201)
+    @route("POST", rf"{REPO}/branch/(?P<new>[^/]+)")
+    def branch(self, new: str) -> None:
+        is_new = new not in self.repository.branches
+        self.repository.branches.setdefault(new, self.repository.resolve("main"))
+        self.send_json({}, 201 if is_new else 409)
 
-    def refs(self, kind: str, name: str) -> None:
-        repository = self.repository(TYPES[kind], name)
-        branches = [
-            {"name": name, "ref": f"refs/heads/{name}", "targetCommit": oid}
-            for name, oid in repository.branches.items()
-        ]
-        self.send_json({"branches": branches, "tags": [], "converts": []})
-
-    def info(self, kind: str, name: str, revision: str | None) -> None:
-        repository = self.repository(TYPES[kind], name)
-        oid, commit = self.commit_of(repository, revision or "main")
-        siblings = [{"rfilename": path} for path in commit.files]
-        card = _card_data(commit.files.get("README.md"))
-        content = {
-            "_id": "0" * 24, "id": name, "author": name.partition("/")[0], "sha": oid, "private": repository.private,
-            "gated": False, "disabled": False, "lastModified": DATE, "createdAt": DATE, "likes": 0, "downloads": 0,
-            "tags": card.get("tags") or [], "cardData": card, "siblings": siblings,
-        }  # fmt: skip
-        if repository.type == "space":
-            content["sdk"] = repository.sdk
-        self.send_json(content)
+    @route("GET", rf"{REPO}(?:/revision/{AT})?")
+    def info(self) -> None:
+        card = self.files.get("README.md", Blob(b"", False)).content.decode()
+        self.send_json({
+            "id": self.repository.name, "sha": self.common["X-Repo-Commit"], "private": self.repository.private,
+            "tags": [], "cardData": card_data(card), "siblings": [{"rfilename": path} for path in self.files],
+        })  # fmt: skip
 
 
-def _listing(files: dict[str, Blob], folder: str, recursive: bool) -> Iterator[dict[str, Any]]:
-    """Files and folders below a folder, files of sub-folders only if asked for."""
-    start, folders = f"{folder}/" if folder else "", set()
+def listing(files: Files, start: str, recursive: bool) -> list[dict[str, Any]]:
+    """Files and folders whose path begins with `start`, those of sub-folders only if asked for."""
+    found = {}
     for path, blob in sorted(files.items()):
-        if not path.startswith(start):
-            continue
-        parents = path[len(start) :].split("/")[:-1]
-        for depth in range(len(parents)):
-            parent = start + "/".join(parents[: depth + 1])
-            if parent not in folders and (recursive or depth == 0):
-                folders.add(parent)
-                oid = hashlib.sha1(parent.encode()).hexdigest()
-                yield {"type": "directory", "oid": oid, "size": 0, "path": parent}
-        if recursive or not parents:
-            yield blob.entry(path)
+        if path.startswith(start):
+            for slash in re.finditer("/", path[len(start) :]):
+                folder = path[: len(start) + slash.start()]
+                found[folder] = {"type": "directory", "oid": "0" * 40, "size": 0, "path": folder}
+            found[path] = blob.entry(path)
+    return [entry for path, entry in found.items() if recursive or "/" not in path[len(start) :]]
 
 
-def _card_data(card: Blob | None) -> dict[str, Any]:
-    match = re.match(r"---\s*\n(.*?)\n---", card.content.decode() if card else "", re.DOTALL)
+def card_data(card: str) -> dict[str, Any]:
+    match = re.match(r"---\s*\n(.*?)\n---", card, re.DOTALL)
     return (yaml.safe_load(match[1]) if match else None) or {}

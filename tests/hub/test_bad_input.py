@@ -57,7 +57,7 @@ def files(tmp_path_factory):
 
 def test_repositories_that_cannot_be_used(server, files, tmp_path):
     half = files["model.safetensors"][: len(files["model.safetensors"]) // 2]
-    server.put("model", "alice/private", files).private = True
+    server.put("model", "alice/private", files, private=True)
     server.put("model", "alice/half", {**files, "model.safetensors": half})
     server.put("model", "alice/words", {"README.md": b"# Words"})
     names = ["alice/gone", "alice/private", "alice/half", "alice/words"]
@@ -96,7 +96,7 @@ def test_a_download_that_breaks_off_is_taken_up_or_done_again(server, files, tmp
     first = run(server, COMMANDS, [solve("alice/whole")], tmp_path)
     assert first[0][0] in (0, 1) and first[0][1].startswith("a\n  witness  ")
     shutil.rmtree(tmp_path / "cache")
-    server.fail("GET", "/config.json", 503, message="No", times=99)
+    server.fail("GET", "/config.json", 503, times=99)
     (message,) = refusals(server, [solve("alice/whole")], tmp_path)
     assert message == "alice/whole: no such folder, and the Hub fails with status 503 (No); repeat the command later"
     server.failures.clear()

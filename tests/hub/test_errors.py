@@ -15,7 +15,7 @@ def failure(hub):
     """What is said of a request that fails in this way."""
 
     def fail(status, code=None):
-        hub.fail("GET", "/api/models/alice/tiny", status, message="No", headers={"X-Error-Code": code} if code else {})
+        hub.fail("GET", "/api/models/alice/tiny", status, code)
         try:
             HfApi(endpoint=hub.endpoint, token=TOKEN).model_info(NAME)
         except Exception as error:

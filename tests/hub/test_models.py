@@ -126,5 +126,5 @@ def test_no_token_is_left_anywhere(server, pushed, pulled):
     assert (pulled[1] / "output.txt").read_text().count("authenticated: True") > 10
     assert tokens_in(pulled[1]) == tokens_in(pushed[1]) == []
     for repository in server.repositories.values():
-        for commit in repository.commits.values():
-            assert not [path for path, blob in commit.files.items() if TOKEN.encode() in blob.content]
+        for files in repository.commits.values():
+            assert not [path for path, blob in files.items() if TOKEN.encode() in blob.content]

@@ -54,7 +54,7 @@ for name in given:
 @pytest.mark.slow
 def test_a_run_is_pushed_when_it_is_complete_and_a_push_that_failed_by_the_same_command(server, tmp_path):
     home = tmp_path / "alice"
-    server.fail("POST", "/models/alice/run/commit/", 500, message="No")
+    server.fail("POST", "/models/alice/run/commit/", 500)
     first, second = run(server, TRAIN, {"recipe": RECIPE, "token": TOKEN}, home, token=None)
     assert first[0] == 2
     assert first[1].endswith(
