@@ -303,10 +303,8 @@ class TestSymbolsOfAllKinds:
     def test_a_kind_without_names_that_match_asks_for_them(self):
         with pytest.raises(RenamingError, match=r"of kind 'number', .* give names=\{'number': \[...\]\}"):
             invariant(by_hash, {"number": r"\d+"})
-        assert (
-            invariant(by_hash, {"number": r"\d+"}, names={"number": ["1", "2"]}).canonical("7 + 9 + 7").new
-            == "1 + 2 + 1"
-        )
+        ask = invariant(by_hash, {"number": r"\d+"}, names={"number": ["1", "2"]})
+        assert ask.canonical("7 + 9 + 7").new == "1 + 2 + 1"
 
     def test_a_function_finds_symbols_that_lie_in_others_and_overlap(self):
         """The longest one that begins first counts."""
@@ -371,39 +369,44 @@ class TestTheTokenizer:
             assert MeanLogits(words, rows).known.table.shape[1] == 2
 
 
+NO_NAMES = {"names": ["b", "b"]}, {"names": ["b", "7"]}, {"names": ["b", "let"], "keep": KEEP}
+# Arguments of `invariant` that are refused at once; and some that follow the remedy, or lack nothing.
+REFUSED = [
+    *(({"symbols": rule}, r"matches everything, signs too; match names alone, as \[a-z_\]")
+      for rule in (".+", r"\S", r"\S+", r".", r"[\w\W]")),
+    *(({"symbols": rule}, "matches no names that could stand for symbols of kind 'symbol'")
+      for rule in (r"(?!)", r"\d{9}", r"node_\d+")),
+    *(({"symbols": rule}, r"^symbols=.*; give a regular expression of names")
+      for rule in ("(", "a*", 7, None, ["a", "b"])),
+    ({"symbols": ["a"]}, r"^symbols=\['a'\]: is a list; give"),
+    *((given, rf"names: {wrong}.*; give different names that symbols=") for given, wrong in
+      zip(NO_NAMES, ("'b' stands twice", "'7' is no symbol", "'let' is no symbol"), strict=True)),
+    ({"names": "bc"}, r"names='bc': must be a list of names, such as \['b', 'c'\]"),
+    ({"keep": "if"}, r"keep='if': must be a list of words, such as \['if', 'return'\]"),
+    *(({"model": model}, r"takes no texts; give pipeline\(task, model=...\), or a function")
+      for model in ("alice/bugs", None, torch.nn.Linear(2, 2))),
+    *(({"votes": votes}, "must be a whole number of at least 1, such as 5") for votes in (0, -1, 2.5, "3")),
+]  # fmt: skip
+TAKEN = [
+    {"symbols": r"node_\d+", "names": {"symbol": ["node_1", "node_2"]}}, {"names": ["b", "seven"], "keep": KEEP},
+    {"keep": ["if", "return"]}, {"votes": 5},
+]  # fmt: skip
+
+
 class TestBadInput:
-    @pytest.mark.parametrize("rule", [".+", r"\S", r"\S+", r".", r"[\w\W]"])
-    def test_a_rule_that_matches_everything(self, rule):
-        with pytest.raises(RenamingError, match=r"matches everything, signs too; match names alone, as \[a-z_\]"):
-            invariant(by_hash, rule)
-        assert invariant(by_hash, r"[a-z_]\w*")
+    @pytest.mark.parametrize(("given", "message"), REFUSED)
+    def test_what_cannot_be_is_refused_at_once(self, given, message):
+        with pytest.raises(RenamingError, match=message):
+            invariant(**{"model": by_hash, "symbols": RULE, **given})
 
-    @pytest.mark.parametrize("rule", [r"(?!)", r"\d{9}", r"node_\d+"])
-    def test_a_rule_that_matches_nothing_that_could_stand_for_a_symbol(self, rule):
-        with pytest.raises(RenamingError, match="matches no names that could stand for symbols of kind 'symbol'"):
-            invariant(by_hash, rule)
-        assert invariant(by_hash, r"node_\d+", names={"symbol": ["node_1", "node_2"]})("node_7 = 1")
-
-    @pytest.mark.parametrize("rule", ["(", "a*", 7, None, ["a", "b"]])
-    def test_what_is_no_rule(self, rule):
-        with pytest.raises(RenamingError, match=r"^symbols=.*; give a regular expression of names"):
-            invariant(by_hash, rule)
-        with pytest.raises(RenamingError, match=r"^symbols=\['a'\]: is a list; give"):
-            invariant(by_hash, ["a"])
+    @pytest.mark.parametrize("given", TAKEN)
+    def test_what_follows_a_remedy_is_taken(self, given):
+        assert invariant(**{"model": by_hash, "symbols": RULE, **given})("node_7 = 1")
 
     @pytest.mark.parametrize("place", [(1,), (2, 2), (0, 99), (-1, 2)])
     def test_a_function_that_gives_what_is_no_place(self, place):
         with pytest.raises(RenamingError, match=r"is no place in 'x y'; return \(start, end\) or .* end <= 3"):
             invariant(by_hash, lambda text: [place])("x y")
-
-    @pytest.mark.parametrize(
-        ("names", "wrong"),
-        [(["b", "b"], "'b' stands twice"), (["b", "7"], "'7' is no symbol"), (["b", "let"], "'let' is no symbol")],
-    )
-    def test_names_that_are_none(self, names, wrong):
-        with pytest.raises(RenamingError, match=rf"names: {wrong}.*; give different names that symbols="):
-            invariant(by_hash, RULE, names=names, keep=KEEP)
-        assert invariant(by_hash, RULE, names=["b", "seven"], keep=KEEP)
 
     def test_a_text_with_more_symbols_than_the_pool(self):
         ask = invariant(by_hash, RULE, names=["b", "c"])
@@ -423,15 +426,6 @@ class TestBadInput:
             invariant(by_hash, r"[a-z]\d?", names=["b", "c"])("x12")
         assert invariant(by_hash, r"[a-z]\d*\b", names=["b", "c"])("x12 + y")
 
-    def test_kept_words_in_one_text(self):
-        with pytest.raises(RenamingError, match=r"keep='if': must be a list of words, such as \['if', 'return'\]"):
-            invariant(by_hash, RULE, keep="if")
-        assert invariant(by_hash, RULE, keep=["if", "return"])
-
-    def test_names_in_one_text(self):
-        with pytest.raises(RenamingError, match=r"names='bc': must be a list of names, such as \['b', 'c'\]"):
-            invariant(by_hash, RULE, names="bc")
-
     def test_what_is_no_text(self):
         chat = [{"role": "user", "content": "x"}]
         for chats in (chat, [chat]):
@@ -447,16 +441,6 @@ class TestBadInput:
             ask(data)
         assert len(ask(data["code"])) == 2
 
-    @pytest.mark.parametrize("model", ["alice/bugs", None, torch.nn.Linear(2, 2)])
-    def test_what_takes_no_texts_is_refused_at_once(self, model):
-        with pytest.raises(RenamingError, match=r"takes no texts; give pipeline\(task, model=...\), or a function"):
-            invariant(model, RULE)
-
-    @pytest.mark.parametrize("votes", [0, -1, 2.5, "3"])
-    def test_votes_that_are_no_number(self, votes):
-        with pytest.raises(RenamingError, match="must be a whole number of at least 1, such as 5"):
-            invariant(by_hash, RULE, votes=votes)
-
 
 class TestElections:
     def test_the_majority_has_it_and_the_earliest_ballot_where_votes_are_equal(self):
@@ -468,10 +452,8 @@ class TestElections:
         assert torch.equal(elect([torch.tensor([1.0]), torch.tensor([4.0])]), torch.tensor([2.5]))
 
     def test_whole_numbers_are_votes(self):
-        assert elect([{"n": 1, "score": 0.5}, {"n": 2, "score": 0.5}, {"n": 2, "score": 1.0}]) == {
-            "n": 2,
-            "score": 0.75,
-        }
+        ballots = [{"n": 1, "score": 0.5}, {"n": 2, "score": 0.5}, {"n": 2, "score": 1.0}]
+        assert elect(ballots) == {"n": 2, "score": 0.75}
 
     def test_a_span_is_in_the_result_if_more_than_half_have_it(self):
         one, two = ({"entity": "X", "start": start, "end": start + 1, "score": 1.0} for start in (0, 2))

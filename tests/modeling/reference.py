@@ -8,15 +8,13 @@ Letters, as in the paper: k streams, L length, d width, V_n base tokens, W the e
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import torch
 from transformers.models.t5.modeling_t5 import T5Attention
-
-from hf_symbinv import SymbolInvariantConfig
 
 Array = np.ndarray
 
@@ -54,21 +52,9 @@ class Reference:
 
     def answer(self, source: list[int], target: list[int]) -> Answer:
         """Runs the model on the ids of one input and of the answer so far, start token included."""
-        config, base = self.config, self.config.base_vocab_size
+        config, referents = self.config, self.number([*source, *target])
         self.attentions = {}
-        referents = self.number([*source, *target])
-        k, views = len(referents), config.num_views
-        # The algorithms number the interchangeable tokens V_n … V_n + k - 1; with views each of them has as many ids.
-        numbered = []
-        for tokens in (source, target):
-            numbered.append(list(tokens))
-            for j in range(len(tokens)):
-                if tokens[j] >= base:
-                    referent, view = divmod(tokens[j] - base, views)
-                    numbered[-1][j] = base + referents.index(referent) * views + view
-        source, target = numbered
-
-        encoded, encoder_masks = self.embed(source, k)
+        encoded, encoder_masks = self.embed(source, referents)
         positions = self.encoder_positions(source)
         encoded = encoded + positions
         encoder_states = [encoded]
@@ -77,7 +63,7 @@ class Reference:
                 encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, encoder_masks, positions)
                 encoder_states.append(encoded)
         encoded = encoder_states[-1] = self.after("model.encoder", encoded)
-        hidden, masks = self.embed(target, k)
+        hidden, masks = self.embed(target, referents)
         hidden = hidden + self.decoder_positions(len(target))
         decoder_states = [hidden]
         for layer in range(config.decoder_layers):
@@ -85,24 +71,28 @@ class Reference:
             hidden = self.decoder_layer(name, hidden, view, encoded, aggregate(encoded, encoder_masks))
             decoder_states.append(hidden)
         hidden = decoder_states[-1] = self.after("model.decoder", hidden)
-        cosines = self.project(hidden, k)
+        cosines = self.project(hidden, len(referents))
         return Answer(referents, hidden, cosines, cosines * self.scale, self.attentions, encoder_states, decoder_states)
+
+    def split(self, token: int) -> tuple[int | None, int]:
+        """Referent and view of a token, whose id is V_n + referent · num_views + view; (None, its id) without one."""
+        base, views = self.config.base_vocab_size, self.config.num_views
+        return (None, token) if token < base else divmod(token - base, views)
 
     def number(self, tokens: list[int]) -> list[int]:
         """The referents of `tokens` in the order of their first appearance."""
-        referents: list[int] = []
-        for token in tokens:
-            referent = (token - self.config.base_vocab_size) // self.config.num_views
-            if token >= self.config.base_vocab_size and referent not in referents:
-                referents.append(referent)
-        return referents
+        return list(dict.fromkeys(self.split(token)[0] for token in tokens if token >= self.config.base_vocab_size))
 
     def table(self) -> Array:
         """The embedding matrix W, its rows L2-normalised if the configuration says so."""
         rows = self.weights["model.embedding.weight"]
-        if not self.config.normalize_embeddings:
-            return rows
-        return np.stack([row / np.sqrt(np.sum(row**2)) for row in rows])
+        return unit(rows) if self.config.normalize_embeddings else rows
+
+    @property
+    def factor(self) -> float:
+        """What looked-up rows are multiplied by: sqrt(d), or nothing."""
+        config = self.config
+        return math.sqrt(config.d_model) if config.scale_embedding and not config.embedding_norm else 1.0
 
     @property
     def scale(self) -> float:
@@ -111,9 +101,7 @@ class Reference:
 
     def features(self, hidden: Array) -> Array:
         """Hidden states `(k, L, d)` as they are projected, L2-normalised if the configuration says so."""
-        if not self.config.normalize_features:
-            return hidden
-        return np.stack([[v / np.sqrt(np.sum(v**2)) for v in stream] for stream in hidden])
+        return unit(hidden) if self.config.normalize_features else hidden
 
     def decoder_positions(self, length: int) -> Array:
         """What is added to the embeddings of the decoder, `(T, d)`."""
@@ -122,22 +110,22 @@ class Reference:
             return np.stack([sinusoid(position, width) for position in range(length)])
         return np.zeros((length, width))
 
-    def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
-        """Algorithm 1, times `factor`; k = 0 gives one stream that belongs to no token ("Edge case" of Appendix A).
+    def embed(self, tokens: list[int], streams: Sequence[int | None]) -> tuple[Array, Array]:
+        """Algorithm 1, times `factor`: what the stream of each referent sees, and the token masks.
 
+        Without referents there is one stream that belongs to no token ("Edge case" of Appendix A), as that of None.
         Each view has an actual and a placeholder row, first all the actual ones.
         """
         base, views, table = self.config.base_vocab_size, self.config.num_views, self.table()
         embeddings, masks = [], []
-        for i in range(max(k, 1)):
-            modified = list(tokens)
-            for j in range(len(modified)):
-                if modified[j] >= base:
-                    own, view = divmod(modified[j] - base, views)
-                    modified[j] = base + view if own == i else base + views + view
-            embeddings.append(np.stack([table[token] * factor(self.config) for token in modified]))
-            masks.append([float(token >= base and (token - base) // views == i) for token in tokens])
-        return np.stack(embeddings), np.array(masks)
+        for own in streams or [None]:
+            modified, mask = [], []
+            for referent, view in map(self.split, tokens):
+                mask.append(float(referent is not None and referent == own))
+                modified.append(view if referent is None else base + view if referent == own else base + views + view)
+            embeddings.append([table[token] * self.factor for token in modified])
+            masks.append(mask)
+        return np.array(embeddings), np.array(masks)
 
     def encoder_positions(self, tokens: list[int]) -> Array:
         """What is added to the embeddings of the encoder, `(L, d)`."""
@@ -207,9 +195,8 @@ class Reference:
         streams, length = queries.shape[:2]
         joined, added = np.zeros(queries.shape), np.zeros(queries.shape)
         identity = np.eye(self.config.d_model) * self.config.identity_multiplier
-        relative = self.weights.get("model.decoder.relative_bias.weight") if ".decoder." in block else None
-        if "cross_attention" in block:
-            relative = None
+        is_biased = ".decoder." in block and "cross_attention" not in block
+        relative = self.weights.get("model.decoder.relative_bias.weight") if is_biased else None
         weights = np.zeros((streams, heads, length, len(keys[0])))
         for i in range(streams):
             q, key, value = (
@@ -277,7 +264,7 @@ class OneStreamReference(Reference):
         self.vectors, self.referents = vectors, []
 
     def number(self, tokens: list[int]) -> list[int]:
-        """The referents that have a row: the first `num_symbols`, for `random` also those of `tokens`."""
+        """The referents that have a row, by row: the first `num_symbols`, for `random` also those of `tokens`."""
         self.referents = list(range(self.config.num_symbols))
         if self.vectors is not None:
             self.referents = sorted({*self.referents, *super().number(tokens)})
@@ -288,24 +275,25 @@ class OneStreamReference(Reference):
         if self.vectors is None:
             return super().table()
 
-        def normalized(row: Array) -> Array:
-            return row / np.sqrt(np.sum(row**2))
-
-        f_bn = normalized if self.config.normalize_parts else np.array
-        f_fn = normalized if self.config.normalize_embeddings else np.array
-        base, views = self.config.base_vocab_size, self.config.num_views
-        learned, alphas = np.split(self.weights["model.embedding.weight"], [base])
-        assert len(alphas) == views
+        f_bn = unit if self.config.normalize_parts else np.array
+        f_fn = unit if self.config.normalize_embeddings else np.array
+        learned, alphas = np.split(self.weights["model.embedding.weight"], [self.config.base_vocab_size])
         zeros = np.zeros(self.config.random_dim)
         rows = [[*f_bn(row), *zeros] for row in learned]
         for referent in self.referents:
             rows += [[*f_bn(alpha), *f_bn(self.vectors[referent])] for alpha in alphas]
         return np.stack([f_fn(np.array(row)) for row in rows])
 
-    def embed(self, tokens: list[int], k: int) -> tuple[Array, Array]:
+    def place(self, token: int) -> int:
+        """The row of a token."""
+        referent, view = self.split(token)
+        base, views = self.config.base_vocab_size, self.config.num_views
+        return token if referent is None else base + self.referents.index(referent) * views + view
+
+    def embed(self, tokens: list[int], streams: Sequence[int | None]) -> tuple[Array, Array]:
         """The row of each token, times `factor`; the one stream belongs to no token."""
         table = self.table()
-        rows = np.stack([table[token] * factor(self.config) for token in tokens])
+        rows = np.stack([table[self.place(token)] * self.factor for token in tokens])
         return rows[None], np.zeros((1, len(tokens)))
 
     def project(self, hidden: Array, k: int) -> Array:
@@ -326,12 +314,12 @@ class CausalReference(Reference):
             return super().table()
         rows = [*self.weights["model.embedding.weight"][: self.config.base_vocab_size]]
         rows += list(self.vectors / math.sqrt(self.config.d_model))
-        return np.stack([row / np.linalg.norm(row) if self.config.normalize_embeddings else row for row in rows])
+        return unit(np.stack(rows)) if self.config.normalize_embeddings else np.stack(rows)
 
     def read(self, tokens: list[int]) -> Array:
         """The logits `(T, V)` after every token."""
         config, table = self.config, self.table()
-        hidden = np.stack([table[token] * math.sqrt(config.d_model) for token in tokens])
+        hidden = np.stack([table[token] * self.factor for token in tokens])
         if self.vectors is not None:
             hidden = hidden * self.weights["model.embedding.scale"] + self.weights["model.embedding.bias"]
         hidden = (hidden + self.decoder_positions(len(tokens)))[None]
@@ -340,60 +328,41 @@ class CausalReference(Reference):
         return self.features(self.after("model.decoder", hidden))[0] @ table.T * self.scale
 
 
-class EncoderReference(Reference):
-    """An encoder without decoder, whose symbols have views: id = V_n + referent · num_views + view."""
+class EncoderReference(OneStreamReference):
+    """An encoder without decoder."""
 
-    def split(self, token: int) -> tuple[int | None, int]:
-        """Referent and view of a token; (None, its id) for a base token."""
-        base, views = self.config.base_vocab_size, self.config.num_views
-        return (None, token) if token < base else divmod(token - base, views)
+    def number(self, tokens: list[int]) -> list[int]:
+        """The referents that have a stream, or a row, in its order."""
+        has_all = self.config.symbol_embedding in ("learned", "renamed")
+        self.referents = list(range(self.config.num_symbols)) if has_all else Reference.number(self, tokens)
+        return self.referents
 
-    def row(self, token: int, own: int | None) -> Array:
-        """What the stream of the referent `own` sees of a token."""
-        config, (referent, view), table = self.config, self.split(token), self.table()
-        base, views = config.base_vocab_size, config.num_views
-        if referent is None:
-            return table[token]
-        if config.symbol_embedding == "views":
-            return table[base + view]
-        if config.symbol_embedding != "streams":
-            return table[token]
-        return table[base + view] if referent == own else table[base + views + view]
+    def place(self, token: int) -> int:
+        """With `views` all symbols share the rows of the first."""
+        referent, view = self.split(token)
+        is_shared = referent is not None and self.config.symbol_embedding == "views"
+        return self.config.base_vocab_size + view if is_shared else super().place(token)
 
-    def read(self, tokens: list[int]) -> tuple[list[int | None], Array, Array]:
-        """The referent of each stream, None for the anonymous one; the last hidden states; the token masks."""
+    def read(self, tokens: list[int]) -> tuple[Array, Array]:
+        """The last hidden states and the token masks."""
         config = self.config
-        referents = [self.split(token)[0] for token in tokens]
-        order = list(dict.fromkeys(referent for referent in referents if referent is not None))
-        streams: list[int | None] = [None]
-        if config.symbol_embedding == "streams":
-            streams = list(order) or [None]
-        seen = list(tokens)
-        if config.symbol_embedding == "canonical":
-            base, views = config.base_vocab_size, config.num_views
-            for place, token in enumerate(tokens):
-                referent, view = self.split(token)
-                seen[place] = token if referent is None else base + order.index(referent) * views + view
-        times = 1.0 if config.embedding_norm else factor(config)
-        hidden = np.stack([[self.row(token, own) * times for token in seen] for own in streams])
-        masks = np.array([[float(own is not None and own == referent) for referent in referents] for own in streams])
+        kind = Reference if config.symbol_embedding == "streams" else OneStreamReference
+        hidden, masks = kind.embed(self, tokens, self.number(tokens))
         positions = self.encoder_positions(tokens)
         hidden = hidden + positions
         if config.embedding_norm:
             hidden = self.layer_norm("model.embedding_norm", hidden)
-        named = [
-            token if referent is None else -1 - referent for token, referent in zip(tokens, referents, strict=True)
-        ]
+        named = [(referent, view if referent is None else None) for referent, view in map(self.split, tokens)]
         coreferent = np.array([[one == other for other in named] for one in named])
         for number in range(config.encoder_passes * config.encoder_layers):
             visible = coreferent if number == 0 and config.symbol_embedding == "views" else None
             name = f"model.encoder.layers.{number % config.encoder_layers}"
             hidden = self.encoder_layer(name, hidden, masks, positions, visible)
-        return streams, self.after("model.encoder", hidden), masks
+        return self.after("model.encoder", hidden), masks
 
     def predict(self, tokens: list[int]) -> Array:
         """The pooled prediction `(labels,)`."""
-        _, hidden, _ = self.read(tokens)
+        hidden, _ = self.read(tokens)
         mean = sum(hidden) / len(hidden)
         if self.config.pooling == "pooler":
             return self.linear("classifier", np.tanh(self.linear("pooler", mean[:1])))[0]
@@ -402,38 +371,31 @@ class EncoderReference(Reference):
 
     def classify(self, tokens: list[int]) -> Array:
         """The logits `(L, labels)` of each token's classes."""
-        _, hidden, masks = self.read(tokens)
+        hidden, masks = self.read(tokens)
         return self.linear("classifier", aggregate(hidden, masks))
 
     def fill(self, tokens: list[int]) -> list[dict[int, float]]:
         """For each place the logit of every id that it can have."""
-        config, table = self.config, self.table()
-        base, views = config.base_vocab_size, config.num_views
-        streams, hidden, _ = self.read(tokens)
-        hidden, scale = self.features(hidden), self.scale
-        mean = sum(hidden) / len(hidden)
-        referents = [self.split(token)[0] for token in tokens]
-        order = list(dict.fromkeys(referent for referent in referents if referent is not None))
-        filled = []
+        table, base, views = self.table(), self.config.base_vocab_size, self.config.num_views
+        hidden, _ = self.read(tokens)
+        hidden = self.features(hidden) * self.scale
+        mean, filled = sum(hidden) / len(hidden), []
         for place in range(len(tokens)):
-            logits = {token: scale * mean[place] @ table[token] for token in range(base)}
-            if config.symbol_embedding == "streams":
-                for own, stream in zip(streams, hidden, strict=True):
-                    for view in range(views if own is not None else 0):
-                        logits[base + own * views + view] = scale * stream[place] @ table[base + view]
-            else:
-                own = order if config.symbol_embedding == "canonical" else range(config.num_symbols)
-                for row, referent in enumerate(own):
-                    for view in range(views):
-                        token = base + row * views + view
-                        logits[base + referent * views + view] = scale * mean[place] @ table[token]
+            logits = {token: mean[place] @ table[token] for token in range(base)}
+            for index, referent in enumerate(self.referents):
+                for view in range(views):
+                    token = base + referent * views + view
+                    if self.config.symbol_embedding == "streams":
+                        logits[token] = hidden[index, place] @ table[base + view]
+                    else:
+                        logits[token] = mean[place] @ table[base + index * views + view]
             filled.append(logits)
         return filled
 
 
-def factor(config: SymbolInvariantConfig) -> float:
-    """What looked-up rows are multiplied by: sqrt(d), or nothing."""
-    return math.sqrt(config.d_model) if config.scale_embedding else 1.0
+def unit(rows: Array) -> Array:
+    """Vectors of length 1 along the last axis."""
+    return rows / np.sqrt(np.sum(rows**2, axis=-1, keepdims=True))
 
 
 def t5_bucket(distance: int) -> int:
@@ -510,20 +472,13 @@ def adacos_scale(scale: float, cosines: list[list[float]], targets: list[int]) -
         cosines: a row per label, -inf for classes that do not exist.
         targets: the class of each row; an odd number of them, so that there is one median.
     """
-    total, angles = 0.0, []
-    for row, target in zip(cosines, targets, strict=True):
-        for k, cosine in enumerate(row):
-            if k == target:
-                angles.append(math.acos(min(1.0, max(-1.0, cosine))))
-            else:
-                total += math.exp(scale * cosine)
-    median = sorted(angles)[len(angles) // 2]
+    rows = list(zip(cosines, targets, strict=True))
+    total = sum(math.exp(scale * cosine) for row, own in rows for k, cosine in enumerate(row) if k != own)
+    median = sorted(math.acos(min(1.0, max(-1.0, row[own]))) for row, own in rows)[len(rows) // 2]
     return min(100.0, math.log(total / len(targets)) / math.cos(min(math.pi / 4, median)))
 
 
 def cross_entropy(logits: list[list[float]], targets: list[int]) -> float:
     """Mean of -log softmax(logits)[target]."""
-    losses = []
-    for row, target in zip(logits, targets, strict=True):
-        losses.append(math.log(sum(math.exp(logit) for logit in row)) - row[target])
-    return sum(losses) / len(losses)
+    rows = zip(logits, targets, strict=True)
+    return sum(math.log(sum(map(math.exp, row))) - row[target] for row, target in rows) / len(targets)

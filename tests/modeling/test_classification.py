@@ -108,21 +108,15 @@ def test_renamed_rows_are_permuted_by_referent_in_training_and_views_stay():
 
 
 class TestLoss:
-    def test_one_label_means_the_mean_squared_error(self):
-        model, batch = encoder(), pad(texts())
-        labels = torch.tensor([1.5, -2.0, 0.0, 0.25, 3.0])
-        output = model(**batch, labels=labels)
-        pairs = zip(labels.tolist(), output.logits.flatten().tolist(), strict=True)
-        assert model.config.problem_type == "regression"
-        assert output.loss.item() == pytest.approx(sum((y - p) ** 2 for y, p in pairs) / 5)
-        assert torch.equal(model(**batch, labels=labels.unsqueeze(1)).loss, output.loss)
-
-    def test_the_mean_absolute_percentage_error_is_chosen_by_name(self):
-        model, batch = encoder(regression_loss="mape"), pad(texts())
+    @pytest.mark.parametrize(
+        ("name", "error"), [("mse", lambda y, p: (y - p) ** 2), ("mape", lambda y, p: abs(1 - p / y))]
+    )
+    def test_one_label_means_the_mean_of_the_squared_error_or_of_the_one_that_is_chosen_by_name(self, name, error):
+        model, batch = encoder(**({} if name == "mse" else {"regression_loss": name})), pad(texts())
         labels = torch.tensor([1.5, -2.0, 100.0, 0.25, 3.0])
         output = model(**batch, labels=labels)
-        pairs = zip(labels.tolist(), output.logits.flatten().tolist(), strict=True)
-        assert output.loss.item() == pytest.approx(sum(abs(y - p) / abs(y) for y, p in pairs) / 5)
+        errors = map(error, labels.tolist(), output.logits.flatten().tolist())
+        assert model.config.problem_type == "regression" and output.loss.item() == pytest.approx(sum(errors) / 5)
         assert torch.equal(model(**batch, labels=labels.unsqueeze(1)).loss, output.loss)
 
     def test_classification_has_the_cross_entropy(self):

@@ -5,6 +5,7 @@ import copy
 import importlib
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ from hf_symbinv import (
     SymbolInvariantSubwordTokenizer,
 )
 from hf_symbinv.modeling.slots_symbinv import Streams
+
+from .tiny import pad, randomised
 
 with warnings.catch_warnings():  # DeBERTa of transformers 5.10 compiles functions as it is imported
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -73,28 +76,26 @@ CLASSES = {
 configured = SymbolInvariantEncoderConfig
 
 
-def made(kind="bert", cls=SymbolInvariantEncoder, seed=0, **fields):
+def made(kind="bert", cls=SymbolInvariantEncoder):
     """In evaluation mode, with random parameters, so that each one matters."""
-    model = cls(configured(encoder=ENCODERS[kind], mixing_layers=2, **fields))
-    generator = torch.Generator().manual_seed(seed)
+    model = cls(configured(encoder=ENCODERS[kind], mixing_layers=2))
+    return randomised(model, dtype=torch.float32, spread=0.3)
+
+
+def unmixed(model):
+    """The encoder of a model that mixes nothing any more; its rows 1 and 2 are those of `this` and `other`."""
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
-    return model.eval()
+        model.gates.zero_()
+        model.rest.weight.zero_()
+        table = model.encoder.get_input_embeddings()
+        table.weight[1], table.weight[2] = model.this, model.other
+    return model.encoder
 
 
 MADE = {kind: made(kind) for kind in ENCODERS}
 
 
-def batch_of(rows):
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [0] * (width - len(row)) for row in rows])
-    return {
-        "input_ids": ids,
-        "attention_mask": torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows]),
-    }
-
-
+batch_of = partial(pad, value=0)
 # Rows of words and symbols of any numbers.
 TOKENS = st.one_of(st.integers(3, BASE - 1), st.integers(BASE, BASE + 5))
 ROWS = st.lists(st.lists(TOKENS, min_size=1, max_size=9), min_size=1, max_size=4)
@@ -137,14 +138,10 @@ class TestCopies:
     def test_they_are_the_text_with_this_and_other_in_place_of_names(self):
         """Without mixing, the read-out is the mean over plain runs of the encoder, and at a symbol its own run."""
         model = made()
-        with torch.no_grad():
-            model.gates.zero_()
-            model.rest.weight.zero_()
-            table = model.encoder.get_input_embeddings()
-            table.weight[1], table.weight[2] = model.this, model.other
+        encoder = unmixed(model)
         row = [5, BASE + 4, 6, BASE, BASE + 4, 7]
         first, second = [[5, 1, 6, 2, 1, 7]], [[5, 2, 6, 1, 2, 7]]
-        runs = [model.encoder(torch.tensor(ids)).last_hidden_state[0] for ids in (first, second)]
+        runs = [encoder(torch.tensor(ids)).last_hidden_state[0] for ids in (first, second)]
         expected = sum(runs) / 2
         for place, run in ((1, 0), (3, 1), (4, 0)):
             expected[place] = runs[run][place]
@@ -163,9 +160,7 @@ class TestCopies:
         """With mixing, the first symbol hears which of the others is meant, though both look alike to it."""
         rows = [[BASE, 5, BASE + 1, 6, BASE + 2, 7, BASE + 1], [BASE, 5, BASE + 1, 6, BASE + 2, 7, BASE + 2]]
         for mixing_layers, is_told in ((0, False), (2, True)):
-            model = SymbolInvariantEncoder(
-                SymbolInvariantEncoderConfig(encoder=BERT, mixing_layers=mixing_layers)
-            ).eval()
+            model = SymbolInvariantEncoder(configured(encoder=BERT, mixing_layers=mixing_layers)).eval()
             vectors = model(**batch_of(rows)).symbol_vectors[:, 0]
             assert torch.allclose(vectors[0], vectors[1], atol=1e-6) != is_told
 
@@ -178,18 +173,13 @@ def folder(tmp_path_factory):
     """A tiny BERT with a fast tokenizer of its own, as other people save them."""
     base = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     base.pre_tokenizer, base.decoder = pre_tokenizers.Whitespace(), decoders.WordPiece()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    base.train_from_iterator([*TEXTS, "this other"], trainers.WordPieceTrainer(vocab_size=90, special_tokens=special))
+    roles = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    base.train_from_iterator(
+        [*TEXTS, "this other"], trainers.WordPieceTrainer(vocab_size=90, special_tokens=[*roles.values()])
+    )
     base.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    roles = {
-        "pad_token": "[PAD]",
-        "unk_token": "[UNK]",
-        "cls_token": "[CLS]",
-        "sep_token": "[SEP]",
-        "mask_token": "[MASK]",
-    }
     fast = PreTrainedTokenizerFast(tokenizer_object=base, model_max_length=16, **roles)
     path = tmp_path_factory.mktemp("encoder")
     fast.save_pretrained(path)
@@ -307,16 +297,12 @@ class TestAround:
     def test_states_and_attentions_are_given_on_request_for_each_copy(self, cls):
         """Without mixing, those of a copy are those of the encoder that reads the copy alone."""
         model = made(cls=cls)
-        body = getattr(model, "model", model)
         model.set_attn_implementation("eager")
-        with torch.no_grad():
-            body.gates.zero_()
-            table = body.get_input_embeddings()
-            table.weight[1], table.weight[2] = body.this, body.other
+        encoder = unmixed(getattr(model, "model", model))
         batch, wanted = batch_of([[BASE + 4, 5, BASE], [7]]), {"output_hidden_states": True, "output_attentions": True}
         found = model(**batch, **wanted)
         for place, ids in ((0, [1, 5, 2]), (1, [2, 5, 1])):
-            alone = body.encoder(torch.tensor([ids]), **wanted)
+            alone = encoder(torch.tensor([ids]), **wanted)
             for name in ("hidden_states", "attentions"):
                 for one, other in zip(found[name], alone[name], strict=True):
                     torch.testing.assert_close(one[0, place], other[0])
@@ -338,7 +324,7 @@ def readers(folder):
     pattern = "[A-Z][a-z]+(?: [A-Z][a-z]+)*"
     tokenizer = SymbolInvariantSubwordTokenizer.around(AutoTokenizer.from_pretrained(folder), pattern)
     bert = {**BERT, "vocab_size": tokenizer.vocab_size, "max_position_embeddings": 128}
-    config = SymbolInvariantEncoderConfig(encoder=bert, mixing_layers=2, output_hidden_states=True)
+    config = configured(encoder=bert, mixing_layers=2, output_hidden_states=True)
     set_seed(0)
     models = [cls(config).to(dtype).eval() for cls in CLASSES for dtype in (torch.float32, torch.bfloat16)]
     for parameter in (one for model in models for one in model.parameters()):
@@ -351,14 +337,11 @@ class TestTheLawOfTexts:
     @given(st.lists(SENTENCES, min_size=1, max_size=4), TWELVE, TWELVE, st.randoms(use_true_random=False))
     def test_other_names_and_other_ids_change_no_output_bit_for_bit(self, readers, sentences, first, second, generator):
         models, tokenizer = readers
-        one, other = (
-            tokenizer(
-                [" , ".join(names[word] if isinstance(word, int) else word for word in words) for words in sentences],
-                padding=True,
-                return_tensors="pt",
-            )
+        texts = (
+            [" , ".join(names[word] if isinstance(word, int) else word for word in words) for words in sentences]
             for names in (first, second)
         )
+        one, other = (tokenizer(rows, padding=True, return_tensors="pt") for rows in texts)
         assert torch.equal(one["input_ids"], other["input_ids"])
         symbols = range(tokenizer.vocab_size, tokenizer.vocab_size + 12)
         for row in other["input_ids"]:

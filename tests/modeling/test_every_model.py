@@ -7,22 +7,14 @@ from itertools import pairwise
 
 import pytest
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-)
+import transformers
 
 from hf_symbinv import (
     SymbolInvariantForCausalLM,
     SymbolInvariantForConditionalGeneration,
-    SymbolInvariantForMaskedLM,
     SymbolInvariantForSequenceClassification,
-    SymbolInvariantForTokenClassification,
 )
+from hf_symbinv.auto_classes import AUTO_CLASSES
 
 from .test_causal import IDENTITY, language_model
 from .test_classification import STREAMS, encoder, texts
@@ -31,13 +23,6 @@ from .test_tokens import filler, labeller
 from .test_training_step import pairs, training_batch
 from .tiny import ALL, enable_checkpointing, gradients, pad, tiny_model
 
-AUTO = {
-    SymbolInvariantForConditionalGeneration: AutoModelForSeq2SeqLM,
-    SymbolInvariantForCausalLM: AutoModelForCausalLM,
-    SymbolInvariantForSequenceClassification: AutoModelForSequenceClassification,
-    SymbolInvariantForTokenClassification: AutoModelForTokenClassification,
-    SymbolInvariantForMaskedLM: AutoModelForMaskedLM,
-}
 COSINES = {"loss": "adacos", "normalize_embeddings": True, "normalize_features": True}
 ONE_STREAM = {"components": None, "num_symbols": 40, "random_dim": 7}
 MODELS = {
@@ -83,12 +68,12 @@ def test_a_saved_model_comes_back_by_its_auto_class(name, tmp_path):
     if getattr(model, "adacos", None) is not None:
         model.adacos.scale.fill_(3.25)
     model.save_pretrained(tmp_path)
-    auto = AUTO[type(model)]
-    base = {"AutoModel"} if auto is AutoModelForSeq2SeqLM else set()
-    assert set(json.loads((tmp_path / "config.json").read_text())["auto_map"]) == {"AutoConfig", auto.__name__} | base
-    assert AutoConfig.from_pretrained(tmp_path).to_diff_dict() == model.config.to_diff_dict()
+    name = AUTO_CLASSES[type(model).__name__]
+    names = {"AutoConfig", name, *(["AutoModel"] if name == "AutoModelForSeq2SeqLM" else [])}
+    assert set(json.loads((tmp_path / "config.json").read_text())["auto_map"]) == names
+    assert transformers.AutoConfig.from_pretrained(tmp_path).to_diff_dict() == model.config.to_diff_dict()
     # Copied, because weights that are mapped from a file lie elsewhere in memory, which changes how sums are rounded.
-    loaded = copy.deepcopy(auto.from_pretrained(tmp_path))
+    loaded = copy.deepcopy(getattr(transformers, name).from_pretrained(tmp_path))
     assert type(loaded) is type(model)
     batch = batch_of(model)
     inputs = {key: value for key, value in batch.items() if key != "labels"}

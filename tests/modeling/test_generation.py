@@ -340,14 +340,8 @@ class TestCachesThatAreGiven:
         free = {"grammar": None, "suppress_tokens": [EOS]}
         expected = model.generate(**batch, **free, max_new_tokens=9)
         half = model.generate(**batch, **free, max_new_tokens=4, return_dict_in_generate=True)
-        found = model.generate(
-            **batch,
-            **free,
-            decoder_input_ids=half.sequences,
-            decoder_attention_mask=torch.ones_like(half.sequences),
-            max_new_tokens=5,
-            **{name: half[name]},
-        )
+        given = {"decoder_input_ids": half.sequences, "decoder_attention_mask": torch.ones_like(half.sequences)}
+        found = model.generate(**batch, **free, **given, **{name: half[name]}, max_new_tokens=5)
         assert torch.equal(found, expected)
 
     @pytest.mark.parametrize("arguments", [{}, {"num_beams": 2, "num_return_sequences": 2}])

@@ -24,14 +24,8 @@ from hf_symbinv import (
 )
 
 SIZES = {
-    "vocab_size": 50,
-    "n_positions": 32,
-    "n_embd": 24,
-    "n_layer": 2,
-    "n_head": 3,
-    "bos_token_id": 0,
-    "eos_token_id": 1,
-}
+    "vocab_size": 50, "n_positions": 32, "n_embd": 24, "n_layer": 2, "n_head": 3, "bos_token_id": 0, "eos_token_id": 1,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -120,14 +120,14 @@ class GrowingReference(Reference):
         config, base, views = self.config, self.config.base_vocab_size, self.config.num_views
         own, every = self.number(source), self.number([*source, *target])
         streams: list[int | None] = [None, *every]
-        referents = [(token - base) // views for token in target]
+        referents = [self.split(token)[0] for token in target]
         first = [0] * (1 + len(own)) + [referents.index(symbol) for symbol in every[len(own) :]]
-        hidden, length = self.seen(target, streams), len(target)
+        (hidden, _), length = self.embed(target, streams), len(target)
         whole = encoded_view = hidden  # which a decoder alone does not look at
         if source:
-            positions, known = self.encoder_positions(source), streams[: 1 + len(own)]
-            masks = np.array([[float(t >= base and (t - base) // views == s) for t in source] for s in known])
-            encoded = self.seen(source, known) + positions
+            positions = self.encoder_positions(source)
+            encoded, masks = self.embed(source, streams[: 1 + len(own)])
+            encoded = encoded + positions
             for layer in range(config.encoder_layers):
                 encoded = self.encoder_layer(f"model.encoder.layers.{layer}", encoded, masks, positions)
             encoded = self.after("model.encoder", encoded)
@@ -153,16 +153,6 @@ class GrowingReference(Reference):
                     logits[name] = scale * (hidden[stream, t] @ table[base + view_of])
             answer.append(logits)
         return answer
-
-    def seen(self, tokens, streams) -> np.ndarray:
-        """What each stream sees of the tokens, `(streams, L, d)`."""
-        base, views, table = self.config.base_vocab_size, self.config.num_views, self.table()
-
-        def row(token, stream):
-            referent, view = divmod(token - base, views)
-            return token if token < base else base + view + (0 if referent == stream else views)
-
-        return np.stack([[table[row(token, s)] * math.sqrt(self.config.d_model) for token in tokens] for s in streams])
 
     def aggregated(self, hidden, referents, streams, first) -> np.ndarray:
         """At a symbol the state of its own stream, elsewhere the mean of the streams that there are by then."""

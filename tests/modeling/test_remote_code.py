@@ -28,23 +28,11 @@ from .test_tokens import filler, labeller
 from .tiny import tiny_model, trainer_arguments
 
 CODE = {
-    "arguments_symbinv.py",
-    "base_symbinv.py",
-    "cache_symbinv.py",
-    "configuration_symbinv.py",
-    "embedding_symbinv.py",
-    "generation_symbinv.py",
-    "grammar_symbinv.py",
-    "layers_symbinv.py",
-    "listed_tokens_symbinv.py",
-    "loss_symbinv.py",
-    "modeling_symbinv.py",
-    "numbering_symbinv.py",
-    "search_symbinv.py",
-    "slots_symbinv.py",
-    "tokenization_symbinv.py",
-    "versions_symbinv.py",
-}
+    f"{name}_symbinv.py" for name in (
+        "arguments", "base", "cache", "configuration", "embedding", "generation", "grammar", "layers", "listed_tokens",
+        "loss", "modeling", "numbering", "search", "slots", "tokenization", "versions",
+    )
+}  # fmt: skip
 
 # What models that write have besides.
 WRITING = {"arguments_symbinv.py", "generation_symbinv.py", "grammar_symbinv.py", "search_symbinv.py"}

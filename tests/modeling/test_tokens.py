@@ -1,6 +1,5 @@
 """Encoders that classify each token, or fill masks: what they compute, what renaming does to it, and how they learn."""
 
-import json
 import math
 from functools import cache, partial
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification, pipeline
+from transformers import pipeline
 
 from hf_symbinv import (
     SymbolInvariantConfig,
@@ -190,15 +189,9 @@ def test_what_cannot_be_is_refused_in_a_sentence():
 
 
 @pytest.mark.parametrize("make", [labeller, filler])
-def test_a_saved_model_comes_back_and_lends_its_encoder_to_another(tmp_path, make):
+def test_a_saved_model_lends_its_encoder_to_another(tmp_path, make):
     model, batch = make(**STREAMS, dtype=torch.float32), pad(texts())
     model.save_pretrained(tmp_path)
-    auto = {labeller: AutoModelForTokenClassification, filler: AutoModelForMaskedLM}[make]
-    auto_map = json.loads((tmp_path / "config.json").read_text())["auto_map"]
-    assert set(auto_map) == {"AutoConfig", auto.__name__}
-    loaded = auto.from_pretrained(tmp_path)
-    assert type(loaded) is type(model)
-    assert torch.equal(loaded(**batch).logits, model(**batch).logits)
     new = set() if make is labeller else {"classifier.weight", "classifier.bias"}
     for other in (SymbolInvariantForSequenceClassification, SymbolInvariantForTokenClassification):
         started, info = other.from_pretrained(tmp_path, output_loading_info=True)
