@@ -4,6 +4,7 @@ import itertools
 import random
 import subprocess
 import sys
+from operator import and_, eq, invert, not_, or_, xor
 
 import aiger
 import aiger_sat
@@ -25,15 +26,9 @@ from hf_symbinv.solvers.prop import (
 
 from ..logic.strategies import formulas
 
-TRUTH = {
-    "!": lambda a: not a,
-    "&": lambda a, b: a and b,
-    "|": lambda a, b: a or b,
-    "^": lambda a, b: a != b,
-    "->": lambda a, b: not a or b,
-    "<->": lambda a, b: a == b,
-}
-
+# Of truth values, and of circuits.
+TRUTH = {"!": not_, "&": and_, "|": or_, "^": xor, "->": lambda a, b: not a or b, "<->": eq}
+CIRCUITS = {**TRUTH, "!": invert, "->": lambda a, b: a.implies(b)}
 
 propositional = formulas(PROPOSITIONAL_OPERATORS, st.sampled_from("abcde"), max_leaves=8)
 awkward = st.sampled_from(["a", "b", "U", "0", "1", "a b", 'say "a"', "xor", "True", "p0", "<->"])
@@ -63,15 +58,7 @@ def circuit(formula):
         return aiger.atom(formula.name)
     if not formula.operands:
         return aiger.atom(formula.operator == "1")
-    operands = [circuit(operand) for operand in formula.operands]
-    return {
-        "!": lambda a: ~a,
-        "&": lambda a, b: a & b,
-        "|": lambda a, b: a | b,
-        "^": lambda a, b: a ^ b,
-        "->": lambda a, b: a.implies(b),
-        "<->": lambda a, b: a == b,
-    }[formula.operator](*operands)
+    return CIRCUITS[formula.operator](*map(circuit, formula.operands))
 
 
 @settings(max_examples=400)

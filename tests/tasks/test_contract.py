@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hf_symbinv.tasks import TaskError, check_task, contract, load_task, new_task
 
@@ -14,14 +15,7 @@ FAULTY = count()
 LAWS = [
     "tokens", "sizes", "symbols", "seed", "answers", "wrong answers", "renaming", "new symbols", "notations", "junk",
 ]  # fmt: skip
-HEADS = {
-    "draw": "draw(self, symbols, smallest, largest, seed, count)",
-    "judge": "judge(self, question, answer)",
-    "read_question": "read_question(self, text, notation)",
-    "write_question": "write_question(self, question, notation)",
-    "write_answer": "write_answer(self, answer, notation)",
-    "normalized": "normalized(self, answer)",
-}
+BROKEN = yaml.safe_load(Path(__file__).with_name("broken_laws.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -84,126 +78,7 @@ def test_the_tests_own_way_to_break_a_task_breaks_nothing_by_itself(broken):
 
 
 @pytest.mark.parametrize(
-    ("law", "lines", "message"),
-    [
-        ("tokens", ["base_tokens = ('<s>', '<pad>', '</s>', 'a b')"], "base token 'a b': is empty or has blanks"),
-        ("tokens", ["base_tokens = ('<s>', '<pad>', '</s>', ';', ';')"], "base token ';': stands there 2 times"),
-        ("tokens", ["def prompt(self, question): return question + '?'"], r"'\w+\?': '\?' is neither a base token nor"),
-        (
-            "sizes",
-            ["def draw(self, symbols, *others): return [symbols[0] * 20, symbols[1] * 30]"],
-            "none has a size of 1",
-        ),
-        ("sizes", ["def draw(self, *arguments): return 'ab'"], "draw.* returned 'ab'; return a list of texts"),
-        (
-            "symbols",
-            [
-                f"def {HEADS['draw']}:",
-                "    generator = random.Random(seed)",
-                "    lengths = [generator.randint(smallest, largest) for _ in range(count)]",
-                "    return [''.join(generator.choices(symbols, k=length)) for length in lengths]",
-            ],
-            "draw got the symbols request, p30, next state, grant_1 and gave .*; write_words writes symbols with any ",
-        ),
-        (
-            "symbols",
-            [f"def {HEADS['draw']}: return super().draw('xy', smallest, largest, seed, count)"],
-            "draw got the symbols a, b, c, d and gave '[xy]+' with x, y",
-        ),
-        (
-            "seed",
-            [f"def {HEADS['draw']}: return super().draw(symbols, smallest, largest, random.getrandbits(30), count)"],
-            "two draws with seed 0 differ: question 0 is ",
-        ),
-        (
-            "seed",
-            [f"def {HEADS['draw']}: return super().draw(symbols, smallest, largest, 5, count)"],
-            "seeds 0 and 1 give the same 300 questions",
-        ),
-        (
-            "answers",
-            ["def solve(self, question): return question[0]"],
-            r"solve\('\w+'\) is '\w', and judge calls it incor",
-        ),
-        ("answers", ["def solve(self, question): return 7"], r"solve\('\w+'\) returned 7; return a text or None"),
-        (
-            "answers",
-            ["def solve(self, question): return {}[question]"],
-            r"solve\('\w+'\): KeyError: .* \(File .* in solve\)",
-        ),
-        (
-            "wrong answers",
-            [f"def {HEADS['judge']}: return 'correct', ''"],
-            "correct that were tried, the empty one too",
-        ),
-        (
-            "wrong answers",
-            [f"def {HEADS['judge']}: return ('correct' if answer else 'invalid', '' if answer else 'empty')"],
-            r"judge calls every answer to another question correct, in \d+ tries",
-        ),
-        (
-            "wrong answers",
-            [f"def {HEADS['judge']}: return super().judge(question, answer)[0], ''"],
-            r"judge\('\w+', '.*'\) is invalid and does not say why",
-        ),
-        (
-            "renaming",
-            [
-                f"def {HEADS['judge']}:",
-                "    verdict = super().judge(question, answer)",
-                "    return verdict if answer < 'e' else ('incorrect', 'late in the alphabet')",
-            ],
-            r"is (correct|invalid), and renamed, judge\(.*\) is incorrect",
-        ),
-        ("renaming", ["def size(self, question): return len(question)"], r"'\w+' has size \d+, and renamed, .*, \d+"),
-        (
-            "renaming",
-            ["def solve(self, question): return None if 'request' in question else super().solve(question)"],
-            "solve has no answer to .*, and one to the same question with other names",
-        ),
-        (
-            "new symbols",
-            [
-                "def solve(self, question): return super().solve(question) and 'new'",
-                f"def {HEADS['judge']}: return ('correct' if answer == 'new' else 'incorrect', 'not new')",
-            ],
-            r"is 'new', with 3 symbols that the question does not have: n, e, w; num_fresh_symbols is 0",
-        ),
-        (
-            "new symbols",
-            [
-                "num_fresh_symbols = 3",
-                "def solve(self, question): return super().solve(question) and 'new'",
-                f"def {HEADS['judge']}: return ('correct' if answer == 'new' else 'incorrect', 'not new')",
-            ],
-            r"judge\('\w+', 'new_0 new_1 new_2'\) is incorrect, and correct with other new symbols",
-        ),
-        (
-            "notations",
-            ["notations = ('infix', 'prefix')", f"def {HEADS['write_question']}: return question + 'a'"],
-            "read as",
-        ),
-        (
-            "notations",
-            [f"def {HEADS['write_answer']}: return answer + 'a'", "def read_answer(self, text): return text"],
-            r"answer '\w' is written '\wa' in prefix notation, and read as '\wa'",
-        ),
-        (
-            "notations",
-            [f"def {HEADS['read_question']}: return text"],
-            r"read_question\('\w+', 'no notation'\) does not raise ValueError",
-        ),
-        (
-            "junk",
-            [f"def {HEADS['judge']}:", "    one = answer[0]", "    return super().judge(question, answer)"],
-            r"IndexError: string index out of range \(File .*, in judge\)",
-        ),
-        (
-            "junk",
-            [f"def {HEADS['normalized']}: return answer[0]"],
-            r"normalized \(line \d+\) raised IndexError: string",
-        ),
-    ],
+    ("law", "lines", "message"), [(law, lines, said) for law, own in BROKEN.items() for *lines, said in own]
 )
 def test_a_broken_law_is_named_with_a_counterexample(law, lines, message, broken, monkeypatch):
     monkeypatch.setattr(contract, "LAWS", {law: contract.LAWS[law]})
