@@ -38,13 +38,9 @@ HANGS = 200
 def limited(command, folder, size):
     """What a command said that could write files of at most so many bytes."""
     return subprocess.run(
-        [sys.executable, "-m", "hf_symbinv.cli", *command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=HANGS,
+        [sys.executable, "-m", "hf_symbinv.cli", *command], cwd=folder, capture_output=True, text=True, timeout=HANGS,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
-    )
+    )  # fmt: skip
 
 
 def files(folder):

@@ -49,19 +49,12 @@ def checkpoint(tmp_path_factory):
     from hf_symbinv import LTL, SymbolInvariantConfig, SymbolInvariantForConditionalGeneration
 
     folder = tmp_path_factory.mktemp("checkpoint") / "tiny"
-    sizes = {
-        "d_model": 16,
-        "encoder_layers": 1,
-        "decoder_layers": 1,
-        "num_attention_heads": 2,
-        "d_ff": 24,
-        "dropout": 0,
-    }
     torch.manual_seed(0)
     tokenizer = LTL.tokenizer()
     config = SymbolInvariantConfig.from_preset(
-        "ltl", num_symbols=2, loss="cross_entropy", normalize_embeddings=False, normalize_features=False, **sizes
-    )
+        "ltl", num_symbols=2, d_model=16, encoder_layers=1, decoder_layers=1, num_attention_heads=2, d_ff=24, dropout=0,
+        loss="cross_entropy", normalize_embeddings=False, normalize_features=False,
+    )  # fmt: skip
     model = SymbolInvariantForConditionalGeneration(config)
     batch = tokenizer(list(LESSONS), text_target=list(LESSONS.values()), padding=True, return_tensors="pt")
     batch["labels"] = batch["labels"].masked_fill(batch["labels"] == tokenizer.pad_token_id, -100)

@@ -55,14 +55,8 @@ CAPTION = re.compile(r":caption: (\S+)\n\n")
 
 def printed(command, folder=ROOT, **environment):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    result = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": path, **environment},
-        check=False,
-    )
+    given = {**os.environ, "PATH": path, **environment}
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=given, check=False)
     assert result.returncode == 0, result.stderr[-2000:]
     return result.stdout
 

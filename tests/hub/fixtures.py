@@ -58,15 +58,8 @@ def run(
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "PYTHON"))}
     environment = {**kept, "OMP_NUM_THREADS": "1", **hub.environment(token, home / "cache")}
     found = home / "result.json"
-    text = "\n".join(
-        [
-            "import json, sys",
-            "given = json.loads(sys.argv[1])",
-            program,
-            "with open(sys.argv[2], 'w') as file:",
-            "    json.dump(result, file)",
-        ]
-    )
+    before = "import json, sys\ngiven = json.loads(sys.argv[1])"
+    text = f"{before}\n{program}\nwith open(sys.argv[2], 'w') as file:\n    json.dump(result, file)"
     home.mkdir(parents=True, exist_ok=True)
     words = ["-c", text, json.dumps(given), str(found)]
     if flags:

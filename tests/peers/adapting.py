@@ -58,15 +58,6 @@ def leave_out(reasons: Mapping[str, str]) -> Callable[[type], type]:
     return decorate
 
 
-def prepared(tester: Any, inputs: dict[str, Any], with_labels: bool, per_text: bool) -> dict[str, Any]:
-    """A copy of a tester's inputs for a class, with labels for texts or for their tokens if wanted."""
-    inputs = copy.deepcopy(inputs)
-    if with_labels:
-        shape = (tester.batch_size, *(() if per_text else (tester.seq_length,)))
-        inputs["labels"] = torch.zeros(shape, dtype=torch.long, device=torch_device)
-    return inputs
-
-
 class ReasonsAreNeeded:
     """Mixed in first: a test that is left out, but would pass, fails the run."""
 
@@ -78,3 +69,22 @@ class ReasonsAreNeeded:
             if result.wasSuccessful():
                 passing.append(name)
         self.assertEqual(passing, [], "these pass or skip themselves: delete their reasons")
+
+
+class Labelled(ReasonsAreNeeded):
+    """Labels for the texts of a `classifier`, none for a model that is `unlabelled`, and for tokens elsewhere."""
+
+    unlabelled: type
+    classifier: type
+
+    def test_config(self) -> None:
+        self.config_tester.run_common_tests()
+
+    def _prepare_for_class(
+        self, inputs_dict: dict[str, Any], model_class: type, return_labels: bool = False
+    ) -> dict[str, Any]:
+        inputs, tester = copy.deepcopy(inputs_dict), self.model_tester
+        if return_labels and model_class is not self.unlabelled:
+            shape = (tester.batch_size, tester.seq_length)[: 1 if model_class is self.classifier else 2]
+            inputs["labels"] = torch.zeros(shape, dtype=torch.long, device=torch_device)
+        return inputs

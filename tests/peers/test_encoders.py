@@ -1,10 +1,9 @@
 """transformers' own tests of models, with encoders of transformers that were given streams."""
 
 import unittest
-from typing import Any
 
 import torch
-from adapting import ReasonsAreNeeded, leave_out, prepared
+from adapting import Labelled, leave_out
 from transformers_tests.test_configuration_common import ConfigTester
 from transformers_tests.test_modeling_common import ModelTesterMixin, ids_tensor
 
@@ -52,8 +51,9 @@ FIXED_ROWS = "ids from the number of rows on are symbols, and would be others"
         "nothing is made of them",
     }
 )
-class SymbolInvariantEncoderTest(ReasonsAreNeeded, ModelTesterMixin, unittest.TestCase):
+class SymbolInvariantEncoderTest(Labelled, ModelTesterMixin, unittest.TestCase):
     _is_composite = True
+    unlabelled, classifier = SymbolInvariantEncoder, SymbolInvariantEncoderForSequenceClassification
     test_torch_exportable = False  # a text has as many copies as symbols, and a graph a fixed number
     all_model_classes = (
         SymbolInvariantEncoder,
@@ -64,13 +64,3 @@ class SymbolInvariantEncoderTest(ReasonsAreNeeded, ModelTesterMixin, unittest.Te
     def setUp(self) -> None:
         self.model_tester = EncoderTester(self)
         self.config_tester = ConfigTester(self, config_class=SymbolInvariantEncoderConfig, has_text_modality=False)
-
-    def test_config(self) -> None:
-        self.config_tester.run_common_tests()
-
-    def _prepare_for_class(
-        self, inputs_dict: dict[str, Any], model_class: type, return_labels: bool = False
-    ) -> dict[str, Any]:
-        with_labels = return_labels and model_class is not SymbolInvariantEncoder
-        per_text = model_class is SymbolInvariantEncoderForSequenceClassification
-        return prepared(self.model_tester, inputs_dict, with_labels, per_text)

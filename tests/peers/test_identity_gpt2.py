@@ -29,14 +29,9 @@ if missing():
 
         def get_config(self) -> IdentityGPT2Config:
             return IdentityGPT2Config(
-                n_embd=self.hidden_size,
-                n_layer=self.num_hidden_layers,
-                n_head=self.num_attention_heads,
-                vocab_size=self.vocab_size,
-                bos_token_id=98,
-                eos_token_id=98,
-                pad_token_id=97,
-            )
+                n_embd=self.hidden_size, n_layer=self.num_hidden_layers, n_head=self.num_attention_heads,
+                vocab_size=self.vocab_size, bos_token_id=98, eos_token_id=98, pad_token_id=97,
+            )  # fmt: skip
 
         def prepare_config_and_inputs_for_common(self) -> tuple[IdentityGPT2Config, dict[str, torch.Tensor]]:
             ids = ids_tensor([self.batch_size, self.seq_length], self.vocab_size - 2)

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from adapting import ReasonsAreNeeded, leave_out, prepared
+from adapting import Labelled, leave_out
 from torch import nn
 from transformers import generation
 from transformers.testing_utils import torch_device
@@ -50,14 +50,9 @@ class ModelTester:
 
     def get_config(self) -> SymbolInvariantConfig:
         return SymbolInvariantConfig(
-            base_vocab_size=self.base_vocab_size,
-            num_symbols=self.num_symbols,
-            d_model=self.hidden_size,
-            num_attention_heads=self.num_attention_heads,
-            d_ff=37,
-            dropout=0.0,
-            **self.fields,
-        )
+            base_vocab_size=self.base_vocab_size, num_symbols=self.num_symbols, d_model=self.hidden_size,
+            num_attention_heads=self.num_attention_heads, d_ff=37, dropout=0.0, **self.fields,
+        )  # fmt: skip
 
     def ids(self) -> torch.Tensor:
         ids = 3 + ids_tensor([self.batch_size, self.seq_length], self.base_vocab_size - 3)
@@ -89,22 +84,14 @@ class EncoderTester(ModelTester):
     fields = {"encoder_layers": 2, "decoder_layers": 0}
 
 
-class Adaptations(ReasonsAreNeeded):
+class Adaptations(Labelled):
     """What all models share: labels by class, and streams in attentions."""
+
+    unlabelled, classifier = SymbolInvariantModel, SymbolInvariantForSequenceClassification
 
     def setUp(self) -> None:
         self.model_tester = self._tester_class(self)
         self.config_tester = ConfigTester(self, config_class=SymbolInvariantConfig, **self.model_tester.fields)
-
-    def test_config(self) -> None:
-        self.config_tester.run_common_tests()
-
-    def _prepare_for_class(
-        self, inputs_dict: dict[str, Any], model_class: type, return_labels: bool = False
-    ) -> dict[str, Any]:
-        with_labels = return_labels and model_class is not SymbolInvariantModel
-        per_text = model_class is SymbolInvariantForSequenceClassification
-        return prepared(self.model_tester, inputs_dict, with_labels, per_text)
 
     def test_attention_outputs(self) -> None:
         """transformers counts one attention block per layer; there may be two, which are listed layer by layer."""

@@ -86,9 +86,11 @@ def test_results_come_in_order_and_complete(functions):
 
 def test_an_exception_comes_with_its_traceback_down_to_the_function_and_nothing_else_has_one(pool):
     orders = [("return", 0), ("raise", "too bad"), ("hang", None), ("die", signal.SIGKILL), ("unpicklable", 1)]
-    outcomes = list(pool.map(orders))
-    assert [bool(outcome.traceback) for outcome in outcomes] == [False, True, False, False, False]
-    raised = outcomes[1]
+    outcomes = list(pool.map([*orders, ("return", 5)]))
+    assert [bool(outcome.traceback) for outcome in outcomes] == [False, True, False, False, False, False]
+    raised, unpicklable = outcomes[1], outcomes[4]
+    assert unpicklable.status == "error" and unpicklable.value.startswith("the result cannot be sent back: ")
+    assert outcomes[0].value == 0 and outcomes[5].value == 5
     assert (raised.status, raised.value) == ("error", "ValueError: too bad")
     head, *frames, message = raised.traceback.splitlines()
     assert head == "Traceback (most recent call last):" and message == "ValueError: too bad"
@@ -144,13 +146,6 @@ def test_a_failing_item_is_an_error_with_a_message_and_the_others_are_done(funct
         outcomes = list(pool.map(orders))
     assert outcomes[2][:2] == ("error", message)
     assert [outcome.value for place, outcome in enumerate(outcomes) if place != 2] == [0, 1, 3, 4, 5, 6, 7, 8]
-
-
-def test_a_result_that_cannot_be_pickled_is_an_error(pool):
-    good, bad, last = pool.map([("return", 1), ("unpicklable", 2), ("return", 3)])
-    assert (good.value, last.value) == (1, 3)
-    assert bad.status == "error"
-    assert bad.value.startswith("the result cannot be sent back: ")
 
 
 def test_large_items_and_results_pass(pool):
