@@ -39,15 +39,12 @@ def python(program, *, interpreter=sys.executable, cwd=None, **environment):
 
 
 class TestPublicNames:
-    @pytest.mark.parametrize("name", hf_symbinv.__all__)
-    def test_every_public_name_can_be_imported(self, name):
-        assert getattr(hf_symbinv, name).__doc__
-        assert name in dir(hf_symbinv)
-
-    @pytest.mark.parametrize("name", hf_symbinv.training.__all__)
-    def test_every_public_name_of_training_can_be_imported(self, name):
-        assert getattr(hf_symbinv.training, name).__doc__
-        assert name in dir(hf_symbinv.training)
+    @pytest.mark.parametrize(
+        ("package", "name"),
+        [(package, name) for package in (hf_symbinv, hf_symbinv.training) for name in package.__all__],
+    )
+    def test_every_public_name_can_be_imported(self, package, name):
+        assert getattr(package, name).__doc__ and name in dir(package)
 
     @pytest.mark.parametrize("package", [hf_symbinv, hf_symbinv.training])
     def test_an_unknown_name_is_an_attribute_error(self, package):

@@ -94,12 +94,8 @@ def answer(*verdicts):
 
 def test_groups_count_first_candidates_by_length_and_by_symbols_and_say_what_best_of_n_adds():
     questions = [Question("", "", size, symbols) for size, symbols in [(5, 1), (6, 1), (10, 2), (11, 0)]]
-    answers = [
-        answer("exact", "correct"),
-        answer("incorrect", "correct"),
-        answer("invalid", "timeout"),
-        answer("correct"),
-    ]
+    verdicts = ("exact", "correct"), ("incorrect", "correct"), ("invalid", "timeout"), ("correct",)
+    answers = [answer(*of_question) for of_question in verdicts]
     found = groups(LTL, questions, answers, 2, set())
     assert [(g.label, g.summary["count"], g.summary["accuracy"], g.best_of_n["verified"]) for g in found] == [
         ("all", 4, 0.5, 0.75),

@@ -287,12 +287,6 @@ class Handler(BaseHTTPRequestHandler):
             raise HubError(401, "Invalid username or password.")
         return self.server.tokens.get(token)
 
-    @route("GET", "/api/whoami-v2")
-    def whoami(self) -> None:
-        token = {"displayName": "test", "role": "write"}
-        auth = {"type": "access_token", "accessToken": token}
-        self.send_json({"type": "user", "name": self.user(required=True), "auth": auth, "orgs": []})
-
     @route("POST", "/api/validate-yaml")
     def validate_yaml(self) -> None:
         errors, warnings = [], []

@@ -62,13 +62,8 @@ def test_a_model_that_follows_renamings_is_asked_once_for_all_of_them():
 
 def test_the_mean_is_over_examples_and_the_number_of_predictions_is_counted():
     result = compute_alpha_covariance([["{a}", "{b}"], ["{a}", "{a}"]], [SWAPS, SWAPS])
-    assert result == {
-        "alpha_covariance": 0.5,
-        "examples": 2,
-        "excluded": 0,
-        "predictions": 4,
-        "per_example": [1.0, 0.0],
-    }
+    counts = {"examples": 2, "excluded": 0, "predictions": 4}
+    assert result == {"alpha_covariance": 0.5, **counts, "per_example": [1.0, 0.0]}
 
 
 def test_examples_with_no_or_one_renaming_are_left_out_and_counted():

@@ -86,13 +86,8 @@ def test_metrics_load_by_bare_name_and_by_path_in_a_fresh_process(printed):
     results = printed["loads"]
     covariance, witness, distance = results[0]
     assert results[1:] == results[:1] * 2
-    assert covariance == {
-        "alpha_covariance": 1.0,
-        "examples": 1,
-        "excluded": 1,
-        "predictions": 2,
-        "per_example": [1.0, None],
-    }
+    counts = {"examples": 1, "excluded": 1, "predictions": 2}
+    assert covariance == {"alpha_covariance": 1.0, **counts, "per_example": [1.0, None]}
     assert (witness["count"], witness["correct"], witness["incorrect"], witness["invalid"]) == (3, 1 / 3, 1 / 3, 1 / 3)
     assert (distance["edit_distance"], distance["per_example"]) == (0.5, [0, 1])
 

@@ -139,13 +139,8 @@ def test_a_loss_function_of_ones_own_gets_logits_in_id_space(tmp_path):
         return {**batch, "decoder_input_ids": start, "return_id_logits": True}
 
     model = tiny_model(dtype=torch.float32)
-    trainer = Trainer(
-        model,
-        arguments(tmp_path, max_steps=2, learning_rate=0.0, per_device_train_batch_size=3, logging_steps=1),
-        train_dataset=rows(),
-        data_collator=with_ids,
-        compute_loss_func=loss,
-    )
+    settings = arguments(tmp_path, max_steps=2, learning_rate=0.0, per_device_train_batch_size=3, logging_steps=1)
+    trainer = Trainer(model, settings, train_dataset=rows(), data_collator=with_ids, compute_loss_func=loss)
     trainer.train()
     with torch.no_grad():
         expected = model.eval()(**collate(rows())).loss.item()

@@ -71,39 +71,24 @@ torch.save(found, sys.argv[2])
 PRESETS = {"streams": "ltl", "random": "ltl-baseline"}
 
 
-@pytest.fixture(scope="module")
-def models():
+def model_of(kind):
     """In single precision, in which checkpoints are saved, and with answers that name symbols."""
-    found = {
-        kind: tiny_model(preset, symbol_embedding=kind, seed=1, dtype=torch.float32) for kind, preset in PRESETS.items()
-    }
-    for model in found.values():
-        model.adacos.scale.fill_(3.25)
-    return found
-
-
-@pytest.fixture(scope="module")
-def folders(models, tmp_path_factory):
-    found = {kind: tmp_path_factory.mktemp("checkpoint") for kind in models}
-    for kind, folder in found.items():
-        models[kind].save_pretrained(folder)
-        LTL.tokenizer().save_pretrained(folder)
-    return found
+    model = tiny_model(PRESETS[kind], symbol_embedding=kind, seed=1, dtype=torch.float32)
+    model.adacos.scale.fill_(3.25)
+    return model
 
 
 @pytest.fixture(scope="module", params=PRESETS)
-def kind(request):
-    return request.param
+def model(request):
+    return model_of(request.param)
 
 
 @pytest.fixture(scope="module")
-def model(models, kind):
-    return models[kind]
-
-
-@pytest.fixture(scope="module")
-def folder(folders, kind):
-    return folders[kind]
+def folder(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoint")
+    model.save_pretrained(folder)
+    LTL.tokenizer().save_pretrained(folder)
+    return folder
 
 
 def run_alone(program, place, *arguments):
@@ -163,13 +148,13 @@ def test_a_checkpoint_of_trainer_brings_the_code_along(model, tmp_path):
 
 
 @pytest.mark.slow
-def test_without_the_package_the_checkpoints_own_code_gives_the_same_logits_answers_and_ids(models, tmp_path):
+def test_without_the_package_the_checkpoints_own_code_gives_the_same_logits_answers_and_ids(tmp_path):
     ltl, formula, text = LTL.tokenizer(), "& U request grant_1 X c", "b = a + 17"
     table = {"base_tokens": ["<s>", "<pad>", "</s>", "<number>", "+", "="], "symbols": {"a": [0, 0], "b": [1, 0]}}
     words = SymbolInvariantWordTokenizer(**table, patterns=[[r"\d+", "<number>"], [r"\S", None]])
     formulas = dict(ltl(["&UabXc", formula, "1", "U!a&bb"], padding=True, return_tensors="pt"))
     both = ["AutoModelForSeq2SeqLM", "AutoTokenizer", "AutoConfig", "AutoModel"]
-    cases = [(both, model, formulas, ltl, formula) for model in models.values()]
+    cases = [(both, model, formulas, ltl, formula) for model in map(model_of, PRESETS)]
     new_symbols = tiny_model(num_fresh_symbols=3, grammar=None, dtype=torch.float32)
     answers = {"input_ids": torch.tensor([[3, 14, 2]]), "decoder_input_ids": torch.tensor([[0, 14, 15, 15]])}
     views = tiny_model(num_views=3, grammar=None, dtype=torch.float32)

@@ -6,7 +6,7 @@ import random
 import pytest
 import torch
 
-from .tiny import ALL, BASE, START, formula_with, pad, rename, tiny_model
+from .tiny import ALL, BASE, START, formula_with, pad, rename, rename_each, tiny_model
 
 DTYPES = [torch.float32, torch.bfloat16]
 IDENTITIES = {"identity_qk": True, "identity_vo": True, "identity_multiplier": 0.3}
@@ -38,12 +38,8 @@ def batch_of(rng, model, counts, referents=range(26)):
 
 def answers_for(rng, batch, length=6):
     """Random answers made of base tokens and each input's own symbols, start token first."""
-    rows = []
-    for row in batch["input_ids"].tolist():
-        rows.append(
-            [START, *(rng.choice([3, 5, 8, 9, *[token for token in row if token >= BASE]]) for _ in range(length))]
-        )
-    return torch.tensor(rows)
+    known = [[3, 5, 8, 9, *(token for token in row if token >= BASE)] for row in batch["input_ids"].tolist()]
+    return torch.tensor([[START, *(rng.choice(tokens) for _ in range(length))] for tokens in known])
 
 
 def id_logits(model, batch, targets):
@@ -100,12 +96,9 @@ def test_all_120_renamings_of_5_symbols_rename_generated_answers_bit_for_bit(kin
     source, symbols = batch_of(rng, model, (5,))
     every = renamings(rng, symbols)
     same = {key: value.repeat(len(every), 1) for key, value in source.items()}
-    renamed = {**same, "input_ids": torch.cat([rename(source["input_ids"], renaming) for renaming in every])}
+    renamed = {**same, "input_ids": rename_each(same["input_ids"], every)}
     before, after = generate(model, same, kind), generate(model, renamed, kind)
-    copies = len(before) // len(every)
-    for index, renaming in enumerate(every):
-        part = slice(index * copies, (index + 1) * copies)
-        assert torch.equal(after[part], rename(before[part], renaming))
+    assert torch.equal(after, rename_each(before, every))
     assert name != "streams" or len(set(before[before >= BASE].tolist())) >= 2
 
 
@@ -121,19 +114,14 @@ def test_random_renamings_of_up_to_30_symbols_in_mixed_batches_rename_logits_and
         for trial in range(2):
             own = [renamings(rng, symbols, 2)[trial] for symbols in referents]
             named = False
-
-            def apply(ids, own=own):
-                per = len(ids) // len(own)
-                return torch.cat([rename(ids[i * per : (i + 1) * per], one) for i, one in enumerate(own)])
-
-            renamed = {**batch, "input_ids": apply(batch["input_ids"])}
+            renamed = {**batch, "input_ids": rename_each(batch["input_ids"], own)}
             with torch.no_grad():
                 before = model(**batch, decoder_input_ids=targets, return_id_logits=False).logits
-                after = model(**renamed, decoder_input_ids=apply(targets), return_id_logits=False).logits
+                after = model(**renamed, decoder_input_ids=rename_each(targets, own), return_id_logits=False).logits
             assert torch.equal(before, after)
             for kind in ("greedy", "beam"):
                 answers = generate(model, batch, kind)
-                assert torch.equal(generate(model, renamed, kind), apply(answers))
+                assert torch.equal(generate(model, renamed, kind), rename_each(answers, own))
                 named = named or (answers >= BASE).any()
             assert named
 

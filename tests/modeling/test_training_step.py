@@ -11,7 +11,7 @@ from transformers import Trainer
 from hf_symbinv.modeling import layers_symbinv as layers
 
 from .reference import Reference, adacos_scale, cross_entropy
-from .tiny import BASE, EOS, START, formula_with, gradients, pad, tiny_model, trainer_arguments
+from .tiny import BASE, EOS, START, formula_with, gradients, pad, rename, tiny_model, trainer_arguments
 
 
 def pairs(config, counts, seed=0, longest=5):
@@ -160,21 +160,27 @@ def test_trainer_counts_the_labels_so_that_accumulation_changes_nothing(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # dynamo's, at a graph break
-def test_compiled_steps_of_several_sizes_have_the_losses_gradients_and_scales_of_eager_ones():
+@pytest.mark.parametrize("is_training", [True, False])
+def test_compiled_steps_of_several_sizes_are_those_of_eager_ones_and_keep_the_law(is_training):
     """The last batch of an epoch is smaller, so a graph has to take batches of any size."""
-    model = tiny_model(dtype=torch.float32, decoder_layers=1).train()
+    model = tiny_model(dtype=torch.float32, decoder_layers=1).train(is_training)
     other = copy.deepcopy(model)
-    compiled = torch.compile(other, backend="eager")
+    compiled = torch.compile(other, backend="aot_eager")
     for step, counts in enumerate([(2, 3, 1), (2, 1)]):
         batch = training_batch(*pairs(model.config, counts, seed=step))
-        expected, given = model(**batch).loss, compiled(**batch).loss
-        torch.testing.assert_close(given, expected)
-        for loss in (expected, given):
-            loss.backward()
+        expected, given = model(**batch), compiled(**batch)
+        torch.testing.assert_close(given.loss, expected.loss)
+        torch.testing.assert_close(given.logits, expected.logits)
+        for output in (expected, given):
+            output.loss.backward()
         torch.testing.assert_close(other.adacos.scale, model.adacos.scale)
     for (name, wanted), found in zip(model.named_parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(found.grad, wanted.grad, rtol=1e-4, atol=1e-6, msg=name)
-    assert float(model.adacos.scale) != model.adacos.initial_scale
+    assert (float(model.adacos.scale) != model.adacos.initial_scale) == is_training
+    if not is_training:  # in training the scale has changed
+        images = dict(enumerate([*range(1, 1000), 0]))
+        renamed = {name: ids if name == "attention_mask" else rename(ids, images) for name, ids in batch.items()}
+        assert torch.equal(compiled(**renamed).loss, given.loss)
     torch._dynamo.reset()
 
 

@@ -1,13 +1,14 @@
 """Symbols of several views in questions and answers: renamings exchange referents and keep views."""
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from .reference import Reference, cross_entropy
-from .tiny import ALL, BASE, EOS, START, Recorder, pad, rename, tiny_model
+from .tiny import ALL, BASE, EOS, START, Recorder, pad, rename_each, tiny_model
 
 VIEWS = 3
 ONE = ["EP", "DP", "CP"]
@@ -68,13 +69,7 @@ def test_renamings_that_keep_views_rename_logits_and_answers_bit_for_bit(kind, d
     batch, targets = pad(sources), torch.tensor(targets)
     written = set()
     for _ in range(3):
-        images = [rng.sample(range(7), 7) for _ in sources]
-
-        def apply(ids, images=images):
-            copies = len(ids) // len(images)
-            parts = (ids[i * copies : (i + 1) * copies] for i in range(len(images)))
-            return torch.cat([rename(part, one, views=VIEWS) for part, one in zip(parts, images, strict=True)])
-
+        apply = partial(rename_each, renamings=[rng.sample(range(7), 7) for _ in sources], views=VIEWS)
         other = {**batch, "input_ids": apply(batch["input_ids"])}
         with torch.no_grad():
             before = model(**batch, decoder_input_ids=targets, return_id_logits=True).logits

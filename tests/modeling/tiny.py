@@ -140,6 +140,12 @@ def rename(ids: torch.Tensor, renaming: Any, base: int = BASE, views: int = 1) -
     return ids.clone().apply_(of)
 
 
+def rename_each(ids: torch.Tensor, renamings: Sequence[Any], views: int = 1) -> torch.Tensor:
+    """`ids` with as many rows for each of `renamings`, which are renamed by it."""
+    parts = zip(ids.split(len(ids) // len(renamings)), renamings, strict=True)
+    return torch.cat([rename(part, renaming, views=views) for part, renaming in parts])
+
+
 def read_in_pieces(model: Any, batch: dict[str, torch.Tensor], targets: torch.Tensor, cuts: Sequence[int]) -> Any:
     """Logits of answers that are read from a cache up to each of `cuts`, then to their end."""
     cache, steps, encoded = None, [], model.model.encode(**batch)

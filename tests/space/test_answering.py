@@ -40,42 +40,33 @@ class TestRenamings:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("text", ["", " \n"])
-    def test_nothing_is_no_formula(self, answering, text):
-        with pytest.raises(QuestionError, match=r"The box is empty: write a formula, such as G\(request -> F grant\)"):
-            answering.solve(text)
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            *(({"text": text}, r"The box is empty: write a formula, such as G\(request -> F grant\)")
+              for text in ("", " \n")),
+            ({"text": " & ".join(f"x{i}" for i in range(80))}, "159 tokens and 80 names: this demo takes .* = 1,500"),
+            *(({"text": text * 2001}, r"^This formula has 2,001 characters: this demo takes at most 2,000\.$")
+              for text in "a("),
+            *(({"text": text}, rf"^{re.escape(repr(text))} is no formula: send text\.$")
+              for text in (None, 7, ["a"], {"a": 1}, b"a")),
+            *(({"beams": beams}, r"^Beams: .* must be a whole number from 1 to 10\.$")
+              for beams in (0, 11, 2.5, math.nan, "5", None, True, 10**400)),
+            *(({"limit": limit}, r"^Seconds for Spot: .* must be a number from 0\.5 to 10\.$")
+              for limit in (0.4, 10.5, math.nan, math.inf, "5", None, True, 10**400)),
+        ],
+    )  # fmt: skip
+    def test_what_cannot_be_asked_is_refused(self, answering, given, message):
+        with pytest.raises(QuestionError, match=message):
+            answering.solve(**{"text": "a", **given})
 
     def test_the_parser_says_what_is_wrong(self, answering):
         with pytest.raises(FormulaSyntaxError, match="position 4 of 'a U '"):
             answering.solve("a U ")
 
-    def test_what_would_take_minutes_is_refused(self, answering):
-        with pytest.raises(QuestionError, match=r"159 tokens and 80 names: this demo takes at most .* = 1,500"):
-            answering.solve(" & ".join(f"x{i}" for i in range(80)))
-
-    def test_a_text_that_is_too_long_is_refused_before_it_is_read(self, answering):
-        for text in ("a" * 2001, "(" * 2001):
-            with pytest.raises(QuestionError) as error:
-                answering.solve(text)
-            assert str(error.value) == "This formula has 2,001 characters: this demo takes at most 2,000."
+    def test_a_renaming_that_is_too_long_is_refused(self):
         with pytest.raises(QuestionError, match=r"This renaming has 2,001 characters"):
             read_renaming("a" * 2001, parse("a"))
-
-    @pytest.mark.parametrize("text", [None, 7, ["a"], {"a": 1}, b"a"])
-    def test_what_is_no_text_is_no_formula(self, answering, text):
-        with pytest.raises(QuestionError) as error:
-            answering.solve(text)
-        assert str(error.value) == f"{text!r} is no formula: send text."
-
-    @pytest.mark.parametrize("beams", [0, 11, 2.5, math.nan, "5", None, True, 10**400])
-    def test_beams_are_whole_and_few(self, answering, beams):
-        with pytest.raises(QuestionError, match=r"^Beams: .* must be a whole number from 1 to 10\.$"):
-            answering.solve("a", beams=beams)
-
-    @pytest.mark.parametrize("limit", [0.4, 10.5, math.nan, math.inf, "5", None, True, 10**400])
-    def test_spot_cannot_be_kept_for_longer_than_ten_seconds(self, answering, limit):
-        with pytest.raises(QuestionError, match=r"^Seconds for Spot: .* must be a number from 0\.5 to 10\.$"):
-            answering.solve("a", limit=limit)
 
 
 class TestChosenNames:
