@@ -68,7 +68,7 @@ def test_labels_are_shifted_behind_the_start_token_and_padding_is_ignored():
 
 def test_labels_for_another_number_of_inputs_are_refused():
     batch = {**pad([[BASE, EOS]] * 2), "labels": torch.tensor([[9, EOS]] * 3)}
-    with pytest.raises(ValueError, match="labels has batch 3, the encoder's output 2; the first must be a multiple of"):
+    with pytest.raises(ValueError, match="labels has batch 3, the encoder's output 2; the first must be its multiple"):
         tiny_model()(**batch)
 
 
