@@ -89,7 +89,7 @@ class TextRule:
     """Cuts texts into words. White space separates words; at every other place the first of these is taken:
 
     1. a base word that is listed, the longest first, unless it ends in the middle of a word, as `if` in `iffy`;
-    2. a symbol;
+    2. a symbol, which is a base word if it is listed, as `if` in `if1` where names have letters only;
     3. a run of letters, or a single character.
 
     >>> [word for _, word, _ in TextRule("[a-z][a-z0-9]*", ["let", "->"]).words("let x1=12 -> y")]
@@ -117,7 +117,7 @@ class TextRule:
     def cut(self, text: str) -> Iterator[tuple[int, int, bool]]:
         """Start and end of every word of a text, and whether it is a symbol."""
         for start, end, number in cut(text, _GAP, self._patterns, self._listed):
-            yield start, end, number == 1
+            yield start, end, number == 1 and composed(text[start:end]) not in self._listed
 
     def words(self, text: str) -> Iterator[tuple[int, str, bool]]:
         """Every word of a text: its position, the word in composed form, and whether it is a symbol."""
@@ -232,7 +232,7 @@ class SymbolInvariantWordTokenizer(ListedTokens):
         add_bos_token: bool = False,
         **kwargs: Any,
     ) -> None:
-        self._table = {name: (number, view) for name, (number, view) in (symbols or {}).items()}
+        self._table = {composed(name): (number, view) for name, (number, view) in (symbols or {}).items()}
         self._by_parts = {parts: name for name, parts in self._table.items()}
         # What a symbol is called: its name in the first view that has one.
         first = {number: self._by_parts[number, view] for number, view in sorted(self._by_parts, reverse=True)}

@@ -25,11 +25,12 @@ _REWRITABLE = frozenset({"F", "G", "R", "W", "M", "^", "-", "<", "->", "<->"})
 class SymbolInvariantTokenizer(ListedTokens):
     """Turns prefix texts into ids and ids into prefix texts.
 
-    A text has one of two forms. COMPACT, without white space or double quotes: every character is a token and symbols
-    are single lower-case letters, `&UabXc`. SPACED, every other text: white space separates tokens, and a symbol is an
-    identifier or a name in double quotes, `& U request grant_1 "next state"`. Decoding writes COMPACT where every token
-    is a single character and every symbol a lower-case letter. (`hf_symbinv.logic` reads and writes the same two forms;
-    they are repeated here because this file travels with checkpoints.)
+    A text that is a base token is just that. Others have one of two forms. COMPACT, without white space or double
+    quotes: every character is a token and symbols are single lower-case letters, `&UabXc`. SPACED, every other text:
+    white space separates tokens, and a symbol is an identifier or a name in double quotes, `& U request grant_1 "next
+    state"`. Decoding writes COMPACT where every token is a single character and every symbol a lower-case letter.
+    (`hf_symbinv.logic` reads and writes the same forms; they are repeated here because this file travels with
+    checkpoints.)
 
     >>> tokenizer = SymbolInvariantTokenizer(["&", "X"], {"&": 2, "X": 1})
     >>> batch = tokenizer("& request X grant")
@@ -68,7 +69,7 @@ class SymbolInvariantTokenizer(ListedTokens):
         self._compact |= {token: index for token, index in self._plain_ids.items() if len(token) == 1}
 
     def _scan(self, text: str) -> list[int | str]:
-        if not _IS_SPACED.search(text):
+        if not _IS_SPACED.search(text) and text not in self._plain_ids:
             tokens = [self._compact.get(character, -1) for character in text]
             if -1 in tokens:
                 self._refuse(text[tokens.index(-1)], text, tokens.index(-1))
@@ -80,7 +81,7 @@ class SymbolInvariantTokenizer(ListedTokens):
         return [self._read(match.group(), text, match.start()) for match in _SPACED_TOKEN.finditer(text)]
 
     def _spans(self, text: str) -> list[Span]:
-        if _IS_SPACED.search(text):
+        if _IS_SPACED.search(text) or text in self._plain_ids:
             return [match.span() for match in _SPACED_TOKEN.finditer(text)]
         return [(place, place + 1) for place in range(len(text))]
 
@@ -168,7 +169,7 @@ class SymbolInvariantTokenizer(ListedTokens):
 
     def _join(self, words: list[str]) -> str:
         texts = [word for word in words if word not in self._specials]
-        is_compact = all(len(word) == 1 for word in texts)
+        is_compact = all(len(word) == 1 for word in texts) and (len(texts) < 2 or "".join(texts) not in self._plain_ids)
         if len(words) == 1 and not is_compact and words[0] not in self._ids and words[0][0] not in '"⟨':
             return _quote(words[0])  # without quotes it would be COMPACT
         return ("" if is_compact else " ").join(words)

@@ -112,6 +112,14 @@ class TestTexts:
             tokenizer.decode(found["input_ids"], symbols=found.symbols, skip_special_tokens=True) == 'xor "xor" xor a 1'
         )
 
+    @given(st.lists(st.integers(3, 9), min_size=1, max_size=3))
+    def test_base_tokens_come_back_also_alone_and_where_others_spell_them(self, ids):
+        tokenizer = SymbolInvariantTokenizer(["true", "X", "XX", "->", "-", ">", "T"])
+        text = tokenizer.decode(ids)
+        found = tokenizer(text, return_offsets_mapping=True)
+        assert found["input_ids"] == [*ids, EOS]
+        assert [text[start:end] for start, end in found["offset_mapping"][:-1]] == tokenizer.tokenize(text)
+
 
 class TestVocabulary:
     def test_special_tokens_come_first_unless_they_are_listed(self):

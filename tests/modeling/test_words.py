@@ -44,6 +44,13 @@ def test_what_is_no_word_is_refused_with_its_place(tokenizer, text, message):
         tokenizer(text)
 
 
+@pytest.mark.parametrize("form", ["é", "e\u0301"])
+@pytest.mark.parametrize("listed", ["é", "e\u0301"])
+def test_both_forms_of_a_letter_are_one_in_the_table_and_in_texts(listed, form):
+    tokenizer = SymbolInvariantWordTokenizer(["+"], symbols={listed: [0, 0]}, patterns=[[r"\w|\+", None]])
+    assert tokenizer(f"{form}+")["input_ids"] == tokenizer.convert_tokens_to_ids([form, "+"]) == [4, 3]
+
+
 def test_a_text_that_no_pattern_fits_is_refused():
     with pytest.raises(TokenizationError, match="position 1 of 'a!': no word begins with '!'"):
         SymbolInvariantWordTokenizer(symbols=LETTERS, num_views=2, patterns=[["[a-z]", None]])("a!")
