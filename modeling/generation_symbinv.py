@@ -170,13 +170,12 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         if beams > 1 and tools["streamer"] is not None:
             raise ValueError(f"streamer with num_beams={beams}: beams change what was written; use num_beams=1")
         shared = beams if beams > 1 else wanted  # rows of a question
-        if cache is not None:
-            if start.names is not None:  # inside, the cache knows symbols by number
-                cache.rename(start.names.numbers)
-            if cache.rows not in (0, batch, batch * shared):
-                said = f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have"
-                raise ValueError(f"{said} {batch * shared}; give a cache of so many rows, or leave it out")
+        if cache is not None and cache.rows not in (0, batch, batch * shared):
+            said = f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have"
+            raise ValueError(f"{said} {batch * shared}; give a cache of so many rows, or leave it out")
         prompt = prompts.shape[1]
+        if cache is not None and (past := cache.get_seq_length()) >= prompt:
+            raise ValueError(f"past_key_values has {past} tokens, the prompt {prompt}; give a longer prompt")
         length = settings.max_length(prompt)
         if length <= prompt:
             raise ValueError(f"max_length={length}: the prompt has {prompt} tokens already; raise it or max_new_tokens")
@@ -188,6 +187,7 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         pad = next(token for token in (get("pad_token_id"), *eos, 0) if token is not None)
         told = Told(length, eos, pad, beams, sample, stops=_stops(settings, tools, start), record=record)
         told.length_penalty = 1.0 if get("length_penalty") is None else get("length_penalty")
+        told.limits = None if start.limit is None else start.limit.repeat_interleave(shared).unsqueeze(1)
         told.early_stopping, told.max_time = get("early_stopping") or False, get("max_time")
 
         def others(rows: Sequence[int]) -> dict[str, Any]:
@@ -205,6 +205,8 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
             streamer.put(ids if start.names is None else start.names.outside(ids.reshape(batch, -1)).reshape(ids.shape))
 
         processors = self._processors(start, settings, told, tools, shared)
+        if cache is not None and start.names is not None:  # inside, it knows symbols by number
+            cache.rename(start.names.numbers)
         # Cheaper than no_grad; but weights that come from other processes would stay in inference mode.
         is_alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
         if cache is not None and is_alone:
@@ -240,19 +242,11 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         grammar = settings.get("grammar", start.grammar)
         if start.never_written and grammar is None:  # no grammar has these
             found.append(SuppressTokensLogitsProcessor(start.never_written, start.prompts.device))
-        if start.limit is not None:
-            limits = start.limit.repeat_interleave(shared).unsqueeze(1)  # (R, 1)
-
-            def within(text: Tensor, scores: Tensor) -> Tensor:
-                columns = torch.arange(scores.shape[1], device=scores.device)
-                return scores.masked_fill(columns >= limits.to(scores.device), -torch.inf)
-
-            found.append(within)
         if grammar is not None:
             check_grammar(grammar, self.config)
             rules = GRAMMARS[grammar["name"]](grammar, self.config.base_vocab_size, self.config.eos_token_id)
             symbols = [number for number in start.symbols for _ in range(shared)]
-            follower = GrammarProcessor(rules, symbols, told.max_length, is_first=not found)
+            follower = GrammarProcessor(rules, symbols, told.max_length, not found and start.limit is None)
             follower.read(start.prompts.repeat_interleave(shared, 0).tolist())
             found.append(follower)
         return [*found, *(tools["logits_processor"] or []), *warpers(settings, told)]

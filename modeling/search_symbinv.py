@@ -39,6 +39,7 @@ class Told:
     early_stopping: bool | str = False
     max_time: float | None = None  # seconds; None for no limit
     stops: Callable[..., Tensor] | None = None  # of texts (rows, T + 1) and scores, which rows end, (rows,) bool
+    limits: Tensor | None = None  # (R, 1), the columns of symbols that each row may write; None for all
     record: Sequence[str] = ()  # what to keep of each step: names of the model's outputs, "scores", "logits"
 
 
@@ -92,6 +93,9 @@ def search(
         # 1. The model reads the last tokens; processors change what it says of the next ones.
         output = read(text, parents, still)
         logits = read.all_rows(output["logits"])  # (R, C)
+        if told.limits is not None:  # before probabilities are made, which would count more columns in wider batches
+            ids = torch.arange(logits.shape[1], device=logits.device)
+            logits = logits.masked_fill(ids >= told.limits.to(logits.device), -math.inf)
         values = logits if beams == 1 else logits.log_softmax(-1)
         for processor in processors:
             values = processor(text, values)

@@ -243,6 +243,17 @@ def test_prompts_are_continued_and_their_own_symbols_can_be_used(model, sources)
     assert [5000 in row or 6000 in row for row in referents.tolist()] == [True] * 3
 
 
+@pytest.mark.parametrize("read", [2, 3])
+def test_a_cache_that_leaves_nothing_of_the_prompt_to_read_is_refused(model, sources, read):
+    batch, prompt = pad(sources[:1]), torch.tensor([[START, 9, 3, 8]])
+    with torch.no_grad():
+        cache = model(**batch, decoder_input_ids=prompt[:, :read], use_cache=True).past_key_values
+    with pytest.raises(ValueError, match=f"has {read} tokens, the prompt 2; give a longer prompt"):
+        model.generate(**batch, decoder_input_ids=prompt[:, :2], past_key_values=cache)
+    written = model.generate(**batch, decoder_input_ids=prompt, past_key_values=cache)
+    assert torch.equal(written, model.generate(**batch, decoder_input_ids=prompt))
+
+
 def test_a_prompt_without_start_token_gets_one(model, sources):
     prompt = torch.tensor([[BASE + 3, 8, 9]])
     batch = pad(sources[:1])

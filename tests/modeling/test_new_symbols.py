@@ -382,6 +382,22 @@ class TestGeneration:
             alone = written(model, {"input_ids": self.QUESTIONS["input_ids"][row : row + 1, own]}, **settings)
             assert torch.equal(rows[row * len(alone) : (row + 1) * len(alone), : alone.shape[1]], alone)
 
+    @pytest.mark.parametrize("limit", [0, 1, 2])
+    def test_no_other_question_changes_what_the_beams_of_one_score(self, limit):
+        model, settings = model_of("answers"), {**SEARCHES["beams"], "num_fresh_symbols": limit, **WRITES}
+        scores = model.generate(**self.QUESTIONS, **settings, return_dict_in_generate=True).sequences_scores
+        for row, (ids, mask) in enumerate(zip(*self.QUESTIONS.values(), strict=True)):
+            alone = model.generate(ids[None, mask.bool()], **settings, return_dict_in_generate=True).sequences_scores
+            torch.testing.assert_close(scores[2 * row : 2 * row + 2], alone)
+
+    def test_a_refused_call_leaves_a_cache_as_it_was(self):
+        model, ids = model_of("texts"), self.TEXTS["input_ids"]
+        with torch.no_grad():
+            cache = model(ids[:, :3], use_cache=True).past_key_values
+        with pytest.raises(ValueError, match="raise it or max_new_tokens"):
+            model.generate(ids, past_key_values=cache, max_new_tokens=0)
+        assert torch.equal(model.generate(ids, past_key_values=cache, **WRITES), model.generate(ids, **WRITES))
+
     @pytest.mark.parametrize("kind", KINDS)
     def test_greedy_writes_the_largest_logit_of_the_model(self, kind):
         model, batch = model_of(kind), self.of(kind)
