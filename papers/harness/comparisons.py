@@ -43,9 +43,9 @@ def _sentence(where: str, numbers: Mapping[str, Sequence[float]], best: Best) ->
     first = (min if best == "lowest" else max)(means, key=means.__getitem__)
     found = compare(numbers)
     alike = ", ".join(found.alike(first))
-    told = f"not told from {alike} (Conover, 0.05)" if alike else "alone (Conover, 0.05)"
+    told = f"; no significant difference to {alike} (Conover, 0.05)" if alike else ", alone (Conover, 0.05)"
     seeds = len(numbers[first])
     return (
         f"Over {seeds} seeds, {where}, means and standard errors: {shown}; Kruskal-Wallis p = {found.p_value:.3g}; "
-        f"{best}: {first}, {told}."
+        f"{best}: {first}{told}."
     )

@@ -134,13 +134,13 @@ class Reproduction:
         """What the intervals are of, where there are several trainings."""
         if len(self.seeds) < 2 or not self.table.trains or not self._units:
             return
-        pooled = "of the samples of all trainings together, as if these were independent"
+        pooled = "of the samples of all trainings together, taken as independent"
         if True not in self._units:
             yield f"Intervals are {pooled}."
             return
         yield (
-            "Intervals have the training as their unit: they are Student's, or where it is wider the interval of as "
-            "many samples as one training gave."
+            "Intervals have the training as their unit: they are Student's, or the interval over the samples of one "
+            "training if that is wider."
         )
         if False in self._units:
             yield f"Those marked with † are {pooled}."

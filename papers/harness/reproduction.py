@@ -118,20 +118,20 @@ def _notes(place: Workspace, table: Table, rows: Sequence[Row]) -> Iterator[str]
     if any(isinstance(one.measurement, HeatMap) for one in table.measures):
         twins = any(place.scale.tasks[task]["data"]["grid"].get("twins", False) for task in tasks)
         yield (
-            "Renaming may make a question of the heat map one of the training data."
+            "Questions of the heat map may be training questions under other names."
             if twins
-            else "No renaming makes a question of the heat map one of the training data."
+            else "No question of the heat map is a training question under other names."
         )
     if any(getattr(measure, "new", False) for measure in table.measures):
-        yield "A renamed twin is a question of the training data that renaming makes the question asked."
+        yield "A renamed twin of a question is a training question that differs from it only in names."
     if any(getattr(measure, "free", False) for measure in table.measures):
-        yield "Answers follow the task's grammar while they are written, but for the columns that say no grammar."
+        yield "Decoding writes only answers of the task's grammar, except in the columns that say no grammar."
     elif not all(task.startswith("copy") for task in tasks):
-        yield "Answers follow the task's grammar while they are written."
+        yield "Decoding writes only answers of the task's grammar."
     if any(isinstance(measure, Spread) for measure in table.measures):
         yield "The spread is the standard deviation of the shares of the heat map's cells, in percentage points."
     if any(isinstance(measure, Spent) for measure in table.measures):
-        yield "Steps, examples and seconds are those of a training, means over seeds."
+        yield "Steps, examples and seconds are those of one training, as means over seeds."
     if table.note:
         yield table.note
     yield from _left_out(len(table.rows), len(rows))

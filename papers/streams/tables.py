@@ -305,8 +305,9 @@ def _tuned_table(name: str, what: str, task: str) -> Table:
         (CORRECT, NEW, FREE, EXACT, *SPENT), rows, SHARES,
         "Short trials on validation questions say how each row's model is trained: with 2 learning rates, with "
         "cross-entropy or AdaCos and normalised features, with dropout 0 or 0.1, and random embeddings with 2 "
-        "widths. Trials that are not told from the best one are made with lower and higher rates until none does "
-        "better, and at full length; the best of these counts. Muon trains all matrices, AdamW all else.",
+        "widths. Trials without a significant difference to the best one are repeated with lower and higher rates "
+        "until none does better, and at full length. The best of these counts. Muon trains all matrices, AdamW all "
+        "else.",
         compared=(CORRECT, NEW),
     )  # fmt: skip
 
@@ -404,7 +405,7 @@ TABLES = {
                 for label, data in {"before": "normal", "after": "supplemented"}.items()
             ),
             REGIONS.replace("whole heat map", "questions with no, one and two symbols; of the whole heat map"),
-            "A model that answers questions of few symbols before the supplement has nothing to gain from it.",
+            "A model that already answers questions of few symbols has nothing to gain from the supplement.",
         ),
         Table(
             "sit-topn", "Top-N accuracy on the heat map, propositional logic", "SIT Appendix I", ("model",),
@@ -425,9 +426,9 @@ TABLES = {
             ),
             "Milliseconds a question, the median of the repeats with the shortest and the longest; MB of memory at the "
             "most, of a GPU what torch has allocated, of a CPU what is resident beyond the loaded model",
-            "The paper's times are from one NVIDIA L40S; they grow from 3.38 ms, with a number of symbols that its "
-            "text does not give, to 5.13 ms. Its memory is over the whole heat map, ours over questions about as long "
-            "as the longest in training; both with 64 questions a batch.",
+            "The paper's times are from one NVIDIA L40S. They grow from 3.38 ms to 5.13 ms; its text does not say for "
+            "which number of symbols the first is. The paper's memory is for the whole heat map, and ours for "
+            "questions about as long as the longest in training. Both have 64 questions a batch.",
         ),
         Table(
             "sit-scale", "Embeddings with and without the factor sqrt(D)", "in no paper", ("task", "embeddings"),
@@ -455,8 +456,9 @@ TABLES = {
             ),
             SHARES,
             "In the paper all models without DP fail in LTL, and here none does. The rows ask whether the training is "
-            "the reason. Components are trained with Muon and cross-entropy; so, with each LayerNorm before its block "
-            "and not behind it; and as in the authors' release, with AdamW, AdaCos and normalised features.",
+            "the reason. Each set of components is trained in three ways: with Muon and cross-entropy; in the same "
+            "way, but with each LayerNorm before its block instead of after it; and as in the authors' release, with "
+            "AdamW, AdaCos and normalised features.",
             compared=(CORRECT, NEW),
         ),
         Table(
@@ -469,11 +471,11 @@ TABLES = {
             "ite-copy", "Copying strings: mean edit distances", "ITE Tables 5 and 6, Appendix E, SIT Appendix E",
             ("strings", "enabled features", "model"), (DISTANCE, *SPENT),
             (*_copying_rows(), *_larger_copying("copy-symbols"), *_larger_copying("copy-long")), DISTANCES,
-            "Behind random embeddings stand their method and their width. The paper's numbers are of the best of at "
-            "least 3 trainings, and of random embeddings means over 10 draws; ours are of all seeds together, each "
-            "with the median draw of 10 by its cross-entropy. Of more symbols the paper says that 20 of 27 models "
-            "with random embeddings make no error, and that the worst one's mean is 1.0. Of long strings the papers "
-            "say that the mean is 0.0, on grids whose ends they do not give. The baseline has no rows for more "
+            "Rows of random embeddings name their method and their width. The paper's numbers are those of the best of "
+            "at least 3 trainings; for random embeddings they are means over 10 draws. Ours are for all seeds "
+            "together, each with the median of 10 draws by its cross-entropy. For more symbols the paper says that 20 "
+            "of 27 models with random embeddings make no error, and that the worst mean is 1.0. For long strings the "
+            "papers say that the mean is 0.0, on grids whose limits they do not give. The baseline has no rows for more "
             "symbols than in training, and its answers to these are empty.",
         ),
         Table(

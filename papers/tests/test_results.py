@@ -83,9 +83,9 @@ def test_a_published_table_says_what_its_answers_may_be_and_whether_heat_maps_ha
     if isinstance(table, Table):
         copying = {row.training.task.startswith("copy") for row in table.rows}
         maps = any(isinstance(measure.measurement, HeatMap) for measure in table.measures)
-        assert ("Renaming may make a question" in text) == (maps and copying == {True})
-        assert ("No renaming makes a question" in text) == (maps and copying == {False})
-        assert ("Answers follow the task's grammar" in text) == (copying != {True})
+        assert ("Questions of the heat map may be training questions" in text) == (maps and copying == {True})
+        assert ("No question of the heat map is a training question" in text) == (maps and copying == {False})
+        assert ("Decoding writes only answers of the task's grammar" in text) == (copying != {True})
 
 
 def test_no_published_file_names_a_command_that_is_gone():

@@ -28,7 +28,9 @@ def test_rows_that_mix_are_not_told_apart():
         ("B",): [{"error": {"correct": n, "count": 10}} for n in (2, 4, 6)],
     }
     [sentence] = comparisons(single_numbers(mixed, [ERROR]), 3)
-    assert "A 30 ± 12; B 40 ± 12;" in sentence and sentence.endswith("lowest: A, not told from B (Conover, 0.05).")
+    assert "A 30 ± 12; B 40 ± 12;" in sentence and sentence.endswith(
+        "lowest: A; no significant difference to B (Conover, 0.05)."
+    )
 
 
 def test_one_seed_compares_nothing():

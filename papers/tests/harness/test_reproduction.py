@@ -127,7 +127,7 @@ class TestHeatMaps:
         boxes = f"propositional logic {prop.symbols} symbols and {prop.size} tokens, LTL {ltl.symbols} symbols and"
         assert f"The box: {boxes} {ltl.size} tokens." in result.markdown()
         assert "Full vocabulary was trained beyond the box" in result.markdown()
-        assert "No renaming makes a question of the heat map one of the training data." in result.markdown()
+        assert "No question of the heat map is a training question under other names." in result.markdown()
 
     def test_what_is_there_is_drawn(self, result, partial):
         files = sorted(path.name for path in (partial.folder / "tables").iterdir())
@@ -308,8 +308,10 @@ class TestCopying:
         shown = "| copying | f_fn + AC | full vocabulary | 2.00 (-0.26 - 4.26) | 6.1 | 300 | 19,200 | 60 |"
         assert lines_of(result)[2 + 90] == shown
         assert "Mean edit distances in tokens" in result.markdown() and "percent" not in result.markdown()
-        assert "The paper's numbers are of the best of at least 3 trainings" in result.markdown()
-        assert "No renaming makes" not in result.markdown()  # strings to copy may be those of training, renamed
+        assert "The paper's numbers are those of the best of at least 3 trainings" in result.markdown()
+        assert (
+            "No question of the heat map" not in result.markdown()
+        )  # strings to copy may be those of training, renamed
 
     def test_without_squares_there_is_no_interval(self, place):
         grid = self.grid([0, 2, 4])
