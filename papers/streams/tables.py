@@ -475,8 +475,8 @@ TABLES = {
             "at least 3 trainings; for random embeddings they are means over 10 draws. Ours are for all seeds "
             "together, each with the median of 10 draws by its cross-entropy. For more symbols the paper says that 20 "
             "of 27 models with random embeddings make no error, and that the worst mean is 1.0. For long strings the "
-            "papers say that the mean is 0.0, on grids whose limits they do not give. The baseline has no rows for more "
-            "symbols than in training, and its answers to these are empty.",
+            "papers say that the mean is 0.0, on grids whose limits they do not give. The baseline has no rows for "
+            "more symbols than in training, and its answers to these are empty.",
         ),
         Table(
             "ite-ablation", "Random embeddings without their normalisations", "ITE Figure 5", ("task", "model"),
