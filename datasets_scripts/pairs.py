@@ -277,8 +277,8 @@ def _check_words(asked: PairsOptions, task: PairsTask, cuts: Mapping[str, Sequen
         for word, place in words.items():
             if [found[1:] for found in task.rule.words(word)] != [(word, is_symbol)]:
                 raise PairsFormatError(
-                    f"{place}: {word!r} is {'a symbol' if is_symbol else 'no symbol'} there and another thing where it "
-                    f"stands alone; write the rule {asked.symbols!r} without what looks at the text around a name"
+                    f"{place}: {word!r} is {'a symbol' if is_symbol else 'no symbol'} there, and read differently "
+                    f"where it stands alone; let the rule {asked.symbols!r} ignore the text around a name"
                 )
 
 

@@ -415,7 +415,7 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         if num_streams is not None:
             if grows or not isinstance(self.embedding, StreamsEmbedding) or num_streams < 1 or prompt is not None:
                 raise ValueError(
-                    f"num_streams={num_streams}: it fixes the streams of a batch to at least 1. It needs a model with "
+                    f"num_streams={num_streams}: must be at least 1, and needs a model with "
                     'symbol_embedding="streams" whose answers have no new symbols, and a call without '
                     "decoder_input_ids; leave it out"
                 )

@@ -89,7 +89,8 @@ class WithoutPages:
         """Refused: continuous batching keeps keys in pages, which this attention cannot read."""
         raise ValueError(
             f"continuous batching (generate_batch, init_continuous_batching, cache_implementation='paged'): the "
-            f"attention of {type(self).__name__} reads no pages; use generate, with inputs of similar length together"
+            f"attention of {type(self).__name__} cannot read a paged cache; use generate, with inputs of similar "
+            "length together"
         )
 
     init_continuous_batching = generate_batch

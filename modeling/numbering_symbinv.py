@@ -55,8 +55,8 @@ def refuse_older(settings: dict[str, Any]) -> None:
     """Refuses the saved arguments of a tokenizer of version 0.1.0, which numbered names for a whole process."""
     if "symbols" in settings:
         raise ValueError(
-            "symbols: this tokenizer was saved by an earlier version, and its ids mean something else now; make it "
-            "anew with its base tokens, and for a model with a row for each name with fixed_names=[...]"
+            "symbols: this tokenizer was saved by an earlier version, whose ids mean something else; make it anew with "
+            "its base tokens, and with fixed_names=[...] if its model has a row for each name"
         )
 
 

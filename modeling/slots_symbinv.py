@@ -356,7 +356,7 @@ class Streams:
     def of(cls, input_ids: Tensor, attention_mask: Tensor | None, base_vocab_size: int) -> "Streams":
         """The streams of `input_ids (B, L)` under `attention_mask (B, L)`; a text without symbols has one."""
         if is_exporting():
-            raise ValueError("torch.export: a text has as many copies as symbols, a graph a fixed number")
+            raise ValueError("torch.export: a text has as many copies as symbols, and a graph has a fixed number")
         check_source(input_ids, attention_mask)
         referents = referents_of(input_ids, base_vocab_size, attention_mask=attention_mask)
         slots = Slots.in_order(referents)

@@ -242,8 +242,8 @@ class SymbolInvariantSubwordTokenizer(SymbolNumbering, TokenizersBackend):
         """
         if not getattr(tokenizer, "is_fast", False):
             raise ValueError(
-                f"tokenizer: {type(tokenizer).__name__} is not a fast one, and tells no places in a text; use one that "
-                "has a tokenizer.json"
+                f"tokenizer: {type(tokenizer).__name__} is not a fast tokenizer, so it gives no offsets; use one "
+                "that has a tokenizer.json"
             )
         roles = {role: token for role, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
         for role, other in (("bos_token", "cls_token"), ("eos_token", "sep_token"), ("pad_token", "pad_token")):

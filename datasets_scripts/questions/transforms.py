@@ -152,7 +152,7 @@ def supplemented(data: datasets.DatasetDict, other: datasets.DatasetDict, task: 
                     break
     if not added:
         raise TransformError(
-            "supplement: it has no row with 0 or 1 symbols that is not in the data set yet; take a larger one"
+            "supplement: its rows with 0 or 1 symbols are all in the data set already; name a larger supplement"
         )
     more = datasets.Dataset.from_list(added, features=train.features)
     return datasets.DatasetDict({**data, "train": datasets.concatenate_datasets([train, more])})

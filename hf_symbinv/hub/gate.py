@@ -151,8 +151,8 @@ def _text(path: Path) -> Iterator[bytes]:
         content = b"\0"
     if b"\0" in content:
         raise PushError(
-            f"{path}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG and JPEG are looked into; "
-            "save it as one of these, or remove it"
+            f"{path}: is neither text in UTF-8 nor safetensors, Parquet, PNG or JPEG; save it as one of these, or "
+            "remove it"
         )
     yield content
 

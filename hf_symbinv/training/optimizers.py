@@ -52,8 +52,8 @@ class MuonAndAdamW(torch.optim.Optimizer):
         )
         if not matrices or not others:
             raise UserError(
-                f"trainer.optim={MUON}: takes weights of linear layers, and others beside them. This model has not "
-                "both to train, perhaps because it is sharded or frozen; leave the line out"
+                f"trainer.optim={MUON}: trains weights of linear layers and other weights, and needs both. This model "
+                "does not have both, perhaps because it is sharded or frozen; leave the line out"
             )
         self.parts: tuple[torch.optim.Optimizer, ...] = (
             torch.optim.Muon(matrices, lr=learning_rate, adjust_lr_fn="match_rms_adamw"),

@@ -49,8 +49,8 @@ def worlds_of(task: SymbolTask, config: SymbolInvariantConfig) -> Worlds:
         raise UserError(f"truth_loss: task {task.name} does not say what its questions mean; leave the line out")
     if config.symbol_embedding not in NUMBERED:
         raise UserError(
-            "truth_loss: needs model.symbol_embedding=canonical or streams, to which the symbols of a question have "
-            f"numbers, and the model has {config.symbol_embedding}; change it, or leave the line out"
+            "truth_loss: needs model.symbol_embedding=canonical or streams, which number the symbols of a question; "
+            f"the model has {config.symbol_embedding}; change it, or leave the line out"
         )
     return worlds
 

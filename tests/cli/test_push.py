@@ -265,8 +265,8 @@ class TestFoldersThatAreRefused:
         )
         (model / "training_args.bin").write_bytes(pickle.dumps({"loads": len}))
         assert refusal(model, "alice/tiny", "--include", "*.bin") == (
-            f"{model / 'training_args.bin'}: is no text in UTF-8, and of other kinds only safetensors, Parquet, PNG "
-            "and JPEG are looked into; save it as one of these, or remove it"
+            f"{model / 'training_args.bin'}: is neither text in UTF-8 nor safetensors, Parquet, PNG or JPEG; "
+            "save it as one of these, or remove it"
         )
 
     @pytest.mark.parametrize("name", ["tiny", "alice/", "/tiny", "a/b/c", "alice/-x", "alice/t..y"])

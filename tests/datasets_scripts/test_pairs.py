@@ -216,7 +216,7 @@ LINE = '{"question": "a+b", "answer": "b"}'
         ("a.jsonl", LINE, {"symbols": "[a-z]*"}, "matches the empty text; ask for a character"),
         ("a.jsonl", LINE, {"symbols": "[A-Z]+"}, r"symbols='\[A-Z\]\+': matches nothing in .*'a\+b'; change"),
         ("a.jsonl", '{"question": "a b", "answer": "b"}', {"symbols": ".+"}, "1: the rule '.\\+' takes 'a b' as one"),
-        ("a.jsonl", LINE, {"symbols": r"[a-z](?=\+)"}, "1: 'a' is a symbol there and another thing where it"),
+        ("a.jsonl", LINE, {"symbols": r"[a-z](?=\+)"}, "1: 'a' is a symbol there, and read differently where it"),
         ("a.jsonl", LINE, {"symbols": ""}, "data.symbols='': task pairs needs a text; give --symbols"),
         ("a.jsonl", LINE, {"symbol": "[a-z]"}, "data.symbol: unknown for task pairs; did you mean data.symbols"),
         ("a.jsonl", LINE, {"max_tokens": 0}, "data.max_tokens=0: must be an integer of at least 1"),

@@ -375,7 +375,7 @@ class TestRefusals:
             (lambda: torch.export.export(MADE["bert"], (), batch_of([[BASE, 5, BASE + 1]]), strict=False),
              r"torch\.export: a text has as many copies as symbols, a graph a fixed number"),
             (lambda: SymbolInvariantSubwordTokenizer.around(object()),
-             r"tokenizer: object is not a fast one.*use one that has a tokenizer.json"),
+             r"tokenizer: object is not a fast tokenizer.*use one that has a tokenizer.json"),
             (lambda: SymbolInvariantEncoder(configured(encoder={**BERT, "model_type": "perceiver"})),
              "takes no inputs_embeds"),
             (lambda: configured(encoder={"model_type": "bart"}),

@@ -75,7 +75,7 @@ def test_a_fixed_number_is_refused_where_streams_cannot_be_fixed(fields, inputs)
     batch = {**batch_of(model), "num_streams": 3, **inputs}
     if "decoder_input_ids" in inputs:
         batch.pop("labels")
-    with pytest.raises(ValueError, match=r"num_streams=[03]: it fixes the streams of a batch to at least 1"):
+    with pytest.raises(ValueError, match=r"num_streams=[03]: must be at least 1, and needs a model with"):
         model(**batch)
 
 

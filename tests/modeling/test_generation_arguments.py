@@ -161,7 +161,9 @@ def test_values_that_ask_for_nothing_are_accepted():
 def test_continuous_batching_is_refused(make):
     reader = make()
     for call in (reader.generate_batch, reader.init_continuous_batching):
-        with pytest.raises(ValueError, match=rf"continuous batching .*{type(reader).__name__} reads no pages; use gen"):
+        with pytest.raises(
+            ValueError, match=rf"continuous batching .*{type(reader).__name__} cannot read a paged cache; use gen"
+        ):
             call([[5, 6]])
     with pytest.raises(ValueError, match="paged"):
         reader.generate(torch.tensor([[5, 6]]), cache_implementation="paged")
