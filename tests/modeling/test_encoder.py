@@ -373,7 +373,7 @@ class TestRefusals:
         ("call", "message"),
         [
             (lambda: torch.export.export(MADE["bert"], (), batch_of([[BASE, 5, BASE + 1]]), strict=False),
-             r"torch\.export: a text has as many copies as symbols, a graph a fixed number"),
+             r"torch\.export: a text has as many copies as symbols, and a graph has a fixed number"),
             (lambda: SymbolInvariantSubwordTokenizer.around(object()),
              r"tokenizer: object is not a fast tokenizer.*use one that has a tokenizer.json"),
             (lambda: SymbolInvariantEncoder(configured(encoder={**BERT, "model_type": "perceiver"})),
