@@ -89,8 +89,7 @@ class WithoutPages:
         """Refused: continuous batching keeps keys in pages, which this attention cannot read."""
         raise ValueError(
             f"continuous batching (generate_batch, init_continuous_batching, cache_implementation='paged'): the "
-            f"attention of {type(self).__name__} cannot read a paged cache; use generate, with inputs of similar "
-            "length together"
+            f"attention of {type(self).__name__} reads no paged cache; use generate, with inputs of similar length"
         )
 
     init_continuous_batching = generate_batch
@@ -171,6 +170,8 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         if beams > 1 and tools["streamer"] is not None:
             raise ValueError(f"streamer with num_beams={beams}: beams change what was written; use num_beams=1")
         shared = beams if beams > 1 else wanted  # rows of a question
+        if cache is not None and cache.joined is not None:  # a search that failed has left it as it was inside
+            cache.reset()
         if cache is not None and cache.rows not in (0, batch, batch * shared):
             said = f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have"
             raise ValueError(f"{said} {batch * shared}; give a cache of so many rows, or leave it out")

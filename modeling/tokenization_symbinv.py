@@ -29,8 +29,7 @@ class SymbolInvariantTokenizer(ListedTokens):
     quotes: every character is a token and symbols are single lower-case letters, `&UabXc`. SPACED, every other text:
     white space separates tokens, and a symbol is an identifier or a name in double quotes, `& U request grant_1 "next
     state"`. Decoding writes COMPACT where every token is a single character and every symbol a lower-case letter.
-    (`hf_symbinv.logic` reads and writes the same forms; they are repeated here because this file travels with
-    checkpoints.)
+    (`hf_symbinv.logic` reads and writes the same forms; this file has its own, because it travels with checkpoints.)
 
     >>> tokenizer = SymbolInvariantTokenizer(["&", "X"], {"&": 2, "X": 1})
     >>> batch = tokenizer("& request X grant")

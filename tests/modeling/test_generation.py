@@ -355,6 +355,16 @@ class TestCachesThatAreGiven:
         found = model.generate(**batch, **free, **given, **{name: half[name]}, max_new_tokens=5)
         assert torch.equal(found, expected)
 
+    def test_one_that_a_failed_search_left_is_read_again(self, model, batch):
+        free = {"grammar": None, "suppress_tokens": [EOS], "return_dict_in_generate": True}
+        half = model.generate(**batch, **free, max_new_tokens=4)
+        call = {**batch, **free, "decoder_input_ids": half.sequences, "max_new_tokens": 5}
+        with pytest.raises(ZeroDivisionError):
+            model.generate(
+                **call, cache=half.cache, logits_processor=[lambda ids, scores: scores * (1 // (6 - ids.shape[1]))]
+            )
+        assert torch.equal(model.generate(**call, cache=half.cache).sequences, model.generate(**call).sequences)
+
     @pytest.mark.parametrize("arguments", [{}, {"num_beams": 2, "num_return_sequences": 2}])
     def test_what_comes_out_may_be_learned_from(self, model, sources, arguments):
         asked = {f"output_{name}": True for name in ("scores", "logits", "attentions", "hidden_states")}

@@ -162,7 +162,7 @@ def test_continuous_batching_is_refused(make):
     reader = make()
     for call in (reader.generate_batch, reader.init_continuous_batching):
         with pytest.raises(
-            ValueError, match=rf"continuous batching .*{type(reader).__name__} cannot read a paged cache; use gen"
+            ValueError, match=rf"continuous batching .*{type(reader).__name__} reads no paged cache; use gen"
         ):
             call([[5, 6]])
     with pytest.raises(ValueError, match="paged"):
