@@ -134,7 +134,7 @@ def no_texts():
 # Some of them hold the time, so that contents are no names of tests.
 @pytest.mark.parametrize(("kind", "content"), [pytest.param(*one, id=one[0]) for one in no_texts()])
 def test_what_is_not_read_as_its_kind_does_not_pass(tmp_path, kind, content):
-    texts = dict.fromkeys(("notes.txt", "notes.bin", "run.json"), "is no text in UTF-8")
+    texts = dict.fromkeys(("notes.txt", "notes.bin", "run.json"), "is neither text in UTF-8 nor")
     for name, said in {**texts, "a.safetensors": "damaged (", "a.parquet": "damaged ("}.items():
         (tmp_path / name).write_bytes(content)
         assert refusal(tmp_path / name).startswith(said), (kind, name)

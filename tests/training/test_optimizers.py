@@ -58,7 +58,7 @@ def test_matrices_of_linear_layers_move_by_muon_and_all_else_by_adamw(model):
 
 def test_a_model_without_a_matrix_to_train_is_refused(model):
     model[1].weight.requires_grad_(False)
-    with pytest.raises(UserError, match=r"trainer\.optim=muon: takes weights of linear layers, .*; leave the line out"):
+    with pytest.raises(UserError, match=r"trainer\.optim=muon: trains weights of linear layers .*; leave the line out"):
         MuonAndAdamW(model, DECAYED, **HYPERPARAMETERS)
 
 
