@@ -99,11 +99,8 @@ def _written(text: str, specification: Specification) -> Recording:
     """A trace as `symbinv solve` writes it: a lasso, or for finite traces steps with `, and ends` behind them."""
     steps, ends, _ = text.partition(ENDS)
     if bool(ends) != specification.finite:
-        remedy = (
-            f"end its steps with `{ENDS}`, or leave out --finite"
-            if specification.finite
-            else "add --finite, or give it a cycle{...}"
-        )
+        finite = f"end its steps with `{ENDS}`, or leave out --finite"
+        remedy = finite if specification.finite else "add --finite, or give it a cycle{...}"
         raise UserError(f"{one_line(text)}: is no {'' if specification.finite else 'in'}finite trace; {remedy}")
     trace = read_trace(f"{steps}; cycle{{1}}" if ends else text)
     try:

@@ -96,13 +96,8 @@ def main(arguments: Sequence[str]) -> int:
         command.error("--finite: only with one formula and one trace")
     ends = len(options.pair) == 2 and options.pair[1].endswith(ENDS)
     of_file = len(options.pair) == 2 and kind_of(options.pair[0]) in (SPECIFICATION, FINITE, SYNTHESIS)
-    if (
-        recorded
-        or of_file
-        or ends
-        or options.finite
-        or (len(options.pair) == 1 and kind_of(options.pair[0]) == ".json")
-    ):
+    is_certificate = len(options.pair) == 1 and kind_of(options.pair[0]) == ".json"
+    if recorded or of_file or ends or is_certificate or options.finite:
         from hf_symbinv.cli.evidence import verify_evidence
 
         return verify_evidence(options)
