@@ -91,12 +91,11 @@ class Settings:
     def max_length(self, prompt_length: int) -> int:
         """Tokens at most, those before the answer included."""
         new_tokens, length = self.get("max_new_tokens"), self.get("max_length")
-        if new_tokens is None and length is not None:
-            return int(length)
-        return prompt_length + (_NEW_TOKENS if new_tokens is None else int(new_tokens))
+        longest = prompt_length + (_NEW_TOKENS if new_tokens is None else new_tokens)
+        return int(longest if length is None or new_tokens is not None else length)
 
     def refuse_arguments(self, call: Mapping[str, Any]) -> None:
-        """Refuses what a model cannot follow, here or in a `call`, with the reason and remedy."""
+        """Refuses what a model cannot follow, here or in a `call`, and numbers or words that mean nothing."""
         for name, why in REFUSED.items():
             value = call.get(name, self.get(name))
             is_plain = isinstance(value, (bool, int, float, str))
@@ -104,6 +103,11 @@ class Settings:
                 continue
             shown = repr(value) if is_plain else f"a {type(value).__name__}"
             raise ValueError(f"{name}={shown}: {why}; leave this argument out")
+        for name in ("num_beams", "num_return_sequences"):
+            if not str(value := self.get(name) or 1).isdigit():
+                raise ValueError(f"{name}={value!r}: must be an integer of at least 1")
+        if (value := self.get("early_stopping")) not in (None, False, True, "never"):
+            raise ValueError(f'early_stopping={value!r}: must be True, False or "never"')
 
     def refuse_symbols(self, base_vocab_size: int) -> None:
         """Refuses symbols in the arguments of `generate` that hold ids."""

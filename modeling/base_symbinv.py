@@ -186,9 +186,8 @@ class SymbolInvariantPreTrainedModel(PreTrainedModel):
         else:
             added = sinusoidal_positions(positions, config.d_model, hidden_states.dtype)
             hidden_states = hidden_states + added.unsqueeze(1)
-        active = self._aggregated(slots)
         eager, joined = config._attn_implementation == "eager", None if cache is None else cache.joined
-        target = Sequence(symbol_slots, active, mask, angles, eager=eager, joined=joined)
+        target = Sequence(symbol_slots, self._aggregated(slots), mask, angles, eager=eager, joined=joined)
         return self.decoder(self.dropout(hidden_states), encoded, target, source, cache, traces)
 
     def grown(
@@ -442,8 +441,8 @@ class EncodingModel(SymbolInvariantPreTrainedModel):
         """The source as attention sees it: padding masked, with rotary angles for its keys if `rotary`."""
         angles = rotary_angles(position_ids(attention_mask), self.config, self.dtype) if rotary else None
         mask = attention_mask.bool()[:, None, None, :]
-        active = self._aggregated(slots)
-        return Sequence(symbol_slots, active, mask, angles, eager=self.config._attn_implementation == "eager")
+        is_eager = self.config._attn_implementation == "eager"
+        return Sequence(symbol_slots, self._aggregated(slots), mask, angles, eager=is_eager)
 
     def _encoder_positions(self, input_ids: Tensor, attention_mask: Tensor, dtype: torch.dtype) -> Tensor | None:
         """What is added to the embeddings, `(B, 1, L, D)`; None where positions are rotary."""

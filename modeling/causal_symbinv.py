@@ -215,7 +215,8 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
         shift_labels = kwargs.pop("shift_labels", None)
         if kwargs:
             raise TypeError(f"forward() got an unexpected keyword argument {next(iter(kwargs))!r}")
-        refuse_taken_labels(labels if shift_labels is None else shift_labels, num_items_in_batch, NOT_BY_NAME)
+        given = labels if shift_labels is None else shift_labels
+        refuse_taken_labels(given, num_items_in_batch, NOT_BY_NAME)
         if num_draws < 1 or (num_draws > 1 and (use_cache or past_key_values is not None or cache is not None)):
             raise ValueError(f"num_draws={num_draws}: at least 1, with a cache 1; leave past_key_values, use_cache out")
         streams = isinstance(self.model.embedding, CausalStreamsEmbedding)
@@ -226,12 +227,11 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
                 None if tensor is None else tensor.repeat_interleave(num_draws, 0)
                 for tensor in (input_ids, attention_mask, slot_referents)
             )
-        keeps_cache = use_cache if labels is None and shift_labels is None and num_draws == 1 else False
+        keeps_cache = use_cache if given is None and num_draws == 1 else False
         inputs = input_ids, attention_mask, past_key_values, slot_vectors, slot_referents
         asked = keeps_cache, output_attentions, output_hidden_states
         outputs = self.model(*inputs, *asked, return_dict=True, inputs_embeds=inputs_embeds, cache=cache)
-        kept = slice(-logits_to_keep, None)
-        slots = outputs.slots
+        kept, slots = slice(-logits_to_keep, None), outputs.slots
         if streams:
             slots = replace(slots, active=slots.active[:, :, kept])
         logits, cosines = self._scores(outputs.last_hidden_state[:, :, kept], slots)
@@ -243,7 +243,6 @@ class SymbolInvariantForCausalLM(TokenHeadModel, SlotGenerationMixin):
             logits = logits.log_softmax(-1).unflatten(0, (-1, num_draws)).logsumexp(1) - math.log(num_draws)
             shuffled = False
         loss, scored = None, (logits, cosines)
-        given = labels if shift_labels is None else shift_labels
         if given is not None:
             require_one_per_token(given, logits, "id")
             if not streams:  # to streams, a symbol without a row is a new one

@@ -162,7 +162,7 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
     ) -> Any:
         """What `generate` returns, of a search from `start`."""
         get, prompts = settings.get, start.prompts
-        beams, wanted, batch = get("num_beams") or 1, get("num_return_sequences") or 1, len(start.prompts)
+        (batch, prompt), beams, wanted = prompts.shape, get("num_beams") or 1, get("num_return_sequences") or 1
         sample, returns_dict = bool(get("do_sample")), bool(get("return_dict_in_generate"))
         if wanted > 1 and wanted > beams and not (sample and beams == 1):
             said = f"num_return_sequences={wanted}, num_beams={beams}: a search gives one answer per beam"
@@ -175,7 +175,6 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         if cache is not None and cache.rows not in (0, batch, batch * shared):
             said = f"past_key_values has {cache.rows} rows, but {batch} inputs with their beams have"
             raise ValueError(f"{said} {batch * shared}; give a cache of so many rows, or leave it out")
-        prompt = prompts.shape[1]
         if cache is not None and (past := cache.get_seq_length()) >= prompt:
             raise ValueError(f"past_key_values has {past} tokens, the prompt {prompt}; give a longer prompt")
         length = settings.max_length(prompt)
@@ -198,10 +197,9 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
             return {"kinds": kinds, **start.inputs(questions, len(rows) // len(questions))}
 
         mask = None if start.mask is None else start.mask.repeat_interleave(shared, 0)
-        together = shared if own else beams
+        together, streamer = shared if own else beams, tools["streamer"]
         rows = prompts.repeat_interleave(shared, 0)
         read = Reader(start.step, rows, others, mask, cache, beams, shared, together, bool(record), start.columns)
-        streamer = tools["streamer"]
 
         def show(ids: Tensor) -> None:
             streamer.put(ids if start.names is None else start.names.outside(ids.reshape(batch, -1)).reshape(ids.shape))
@@ -238,9 +236,8 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         function = tools["prefix_allowed_tokens_fn"]
         if function is not None and start.names is not None:
             function = allowed_in_slots(function, start.names, start.limit is not None)
-        allowed = None if function is None else (function, shared)
         source = None if start.source is None else start.source.repeat_interleave(shared, 0)
-        found = usual_processors(settings, told, start.prompts, source, allowed)
+        found = usual_processors(settings, told, start.prompts, source, function and (function, shared))
         grammar = settings.get("grammar", start.grammar)
         if start.never_written and grammar is None:  # no grammar has these
             found.append(SuppressTokensLogitsProcessor(start.never_written, start.prompts.device))
@@ -250,6 +247,10 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
             symbols = [number for number in start.symbols for _ in range(shared)]
             follower = GrammarProcessor(rules, symbols, told.max_length, not found and start.limit is None)
             follower.read(start.prompts.repeat_interleave(shared, 0).tolist())
+            bos = settings.get("forced_bos_token_id")
+            may = rules.allowed(rules.start(1), told.max_length, rules.base_vocab_size)
+            if bos is not None and follower.length == 1 and not may[bos]:
+                raise ValueError(f"forced_bos_token_id={bos}: no {rules.noun} begins so; leave it out, or grammar=None")
             found.append(follower)
         return [*found, *(tools["logits_processor"] or []), *warpers(settings, told)]
 
@@ -272,8 +273,7 @@ class SlotGenerationMixin(WithoutPages, GenerationMixin):
         if start.shown is not None:
             sequences[:, : start.shown.shape[1]] = start.shown.repeat_interleave(len(rows) // len(prompts), 0)
         if told.beams > 1:
-            longest = width - start.prompts.shape[1]
-            indices = torch.tensor([row + [-1] * (longest - len(row)) for row in origins], device=device)
+            indices = torch.tensor([row + [-1] * (width - len(prompts[0] + row)) for row in origins], device=device)
             steps |= {"sequences_scores": torch.tensor(points, device=device), "beam_indices": indices}
         return {"sequences": sequences, **steps}
 

@@ -79,8 +79,7 @@ class SymbolInvariantModel(EncodingModel):
         known = self._cache(past_key_values, cache, use_cache)
         asked = output_attentions, output_hidden_states
         encoded = self.encoded(encoder_outputs, decoder_input_ids, input_ids, attention_mask, *asked, num_streams)
-        states = encoded.last_hidden_state
-        slots = encoded.slots
+        states, slots = encoded.last_hidden_state, encoded.slots
         if decoder_input_ids is None:
             start = self.config.decoder_start_token_id
             decoder_input_ids = torch.full((states.shape[0], 1), start, device=states.device)
@@ -209,8 +208,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
         keeps_cache = use_cache if labels is None else False
         inputs = input_ids, attention_mask, decoder_input_ids, decoder_attention_mask, encoded, past_key_values
         outputs = self.model(*inputs, keeps_cache, *asked, return_dict=True, cache=cache, num_streams=num_streams)
-        answers = outputs.last_hidden_state.shape[0] // outputs.slot_referents.shape[0]
-        slots = outputs.slots.repeat_interleave(answers)
+        slots = outputs.slots.repeat_interleave(outputs.last_hidden_state.shape[0] // outputs.slot_referents.shape[0])
         if grows and labels is not None:
             columns = self._columns(labels, slots)
         scores = self._scores(outputs.last_hidden_state, slots)
@@ -263,7 +261,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
 
 def answers_per_input(name: str, answers: int, inputs: int) -> int:
     """How many answers each input has; refuses the argument of this name if not all have as many."""
-    each, rest = answers // inputs, answers % inputs
+    each, rest = divmod(answers, inputs)
     if rest or not each:
         raise ValueError(f"{name} has batch {answers}, the encoder's output {inputs}; the first must be its multiple")
     return each

@@ -142,6 +142,14 @@ def test_both_models_refuse_what_symbols_cannot_follow_and_say_why(name):
             call(**given)
 
 
+@pytest.mark.parametrize("name", ["num_beams", "num_return_sequences", "early_stopping"])
+@pytest.mark.parametrize("value", [-1, 2.5, "always"])
+def test_numbers_and_words_that_mean_nothing_are_refused(name, value):
+    for call in (answers, partial(tiny_decoder().generate, torch.tensor([[5, BASE]]))):
+        with pytest.raises(ValueError, match=rf"^{name}={value!r}: must be "):
+            call(**{name: value})
+
+
 def test_what_is_refused_is_also_found_in_a_generation_config():
     config = GenerationConfig(max_new_tokens=3, watermarking_config={"bias": 3.0})
     with pytest.raises(ValueError, match=r"^watermarking_config=a WatermarkingConfig: "):

@@ -172,6 +172,20 @@ def test_every_answer_is_well_formed_and_closed_in_time_for_every_limit(search, 
             check(preset, row, limit, symbols[place * 3 // len(output)])
 
 
+@pytest.mark.parametrize(("preset", "beginnings"), [("ltl", [3, 4, 5, 6, 7, 9]), ("prop", [])])
+def test_a_forced_token_begins_an_answer_or_is_refused(preset, beginnings):
+    model, symbol = model_of(preset), BASES[preset]
+    for token in range(BASES[preset]):
+        decode = partial(model.generate, torch.tensor([[symbol, EOS]]), forced_bos_token_id=token, max_new_tokens=9)
+        if token in beginnings:
+            [answer] = decode().tolist()
+            assert answer[1] == token
+            check(preset, answer, 9, [symbol])
+        else:
+            with pytest.raises(ValueError, match=rf"^forced_bos_token_id={token}: no .* begins so; leave it out, or "):
+                decode()
+
+
 @pytest.mark.parametrize("embedding", ["learned", "renamed", "random"])
 def test_in_a_fixed_vocabulary_every_symbol_may_be_assigned(embedding):
     model = model_of("prop", spread=1.0, symbol_embedding=embedding, components=["EP", "DP", "CP"])
