@@ -431,12 +431,11 @@ TABLES = {
             "questions about as long as the longest in training. Both have 64 questions a batch.",
         ),
         Table(
-            "sit-scale", "Embeddings with and without the factor sqrt(D)", "in no paper", ("task", "embeddings"),
-            (CORRECT, NEW, FREE, EXACT, *SPENT),
-            tuple(
-                Row((TASKS[task], label), Training(task, fields=fields))
-                for task in ("prop", "ltl")
-                for label, fields in (("times sqrt(D)", ()), ("as they are", (("scale_embedding", False),)))
+            "sit-scale", "Embeddings with and without the factor sqrt(D), propositional logic", "in no paper",
+            ("embeddings",), (CORRECT, NEW, FREE, EXACT, *SPENT),
+            (
+                Row(("times sqrt(D)",), Training("prop")),
+                Row(("as they are",), Training("prop", fields=(("scale_embedding", False),))),
             ),
             SHARES,
             "ITE's release multiplies embeddings by sqrt(D); that of SIT has an option for it, off by default.",
