@@ -63,7 +63,7 @@ class TestPublicNames:
             "reveal_type(Recipe)\n"
             "hf_symbinv.Missing\n"
         )
-        # With the cache of `make lint`, which mypy itself keeps up to date.
+        # With the cache of `make check`, which mypy itself keeps up to date.
         options = ["--config-file", str(ROOT / "pyproject.toml")]
         result = subprocess.run(
             [sys.executable, "-m", "mypy", *options, str(program)],
