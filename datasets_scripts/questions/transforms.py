@@ -147,6 +147,9 @@ def supplemented(data: datasets.DatasetDict, other: datasets.DatasetDict, task: 
                 text = task.rename(row[question], renaming)
                 if len(renaming) == len(row["symbols"]) and text not in seen:
                     seen.add(text)
+                    if foreign:  # then a new symbol of the answer may have the question's new name
+                        new = [name for name in task.symbols(row[answer]) if name not in row["symbols"]]
+                        renaming |= zip(new, task.new_names(text), strict=False)
                     symbols, reply = list(task.symbols(text)), task.rename(row[answer], renaming)
                     added.append({**row, question: text, answer: reply, "symbols": symbols})
                     break

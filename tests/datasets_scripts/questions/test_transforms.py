@@ -242,6 +242,14 @@ class TestSupplemented:
         assert whole["train"]["symbols"][1:] == [["b"], ["b"], []]
         assert pairs(whole["test"]) == pairs(data["test"])
 
+    @given(st.sets(st.sampled_from(["!h", "!!h", "&h!h", "|h&h!h", "^hh", "!|hh", "&1h"]), min_size=1))
+    def test_new_symbols_of_answers_stay_apart_from_the_known_names(self, questions):
+        task = TASKS["tseitin"]
+        answered = [[(text, task.solve(text)) for text in texts] for texts in (["&ab"], sorted(questions))]
+        data, other = (of(task, train=rows) for rows in answered)
+        for row in supplemented(data, other, task)["train"]:
+            assert task.judge(*(row[column] for column in task.columns)) == ("correct", "")
+
 
 class TestFiltered:
     def test_rows_are_chosen_by_symbols_and_size_in_all_splits(self, data):
