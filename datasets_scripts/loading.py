@@ -11,7 +11,7 @@ import datasets
 
 from hf_symbinv.datasets_scripts.errors import UnreadableDataError
 from hf_symbinv.datasets_scripts.pairs import load_pairs
-from hf_symbinv.datasets_scripts.splits import LoadedData, quiet
+from hf_symbinv.datasets_scripts.splits import LoadedData, quiet, require_plain
 from hf_symbinv.datasets_scripts.storage import MARKER, require_whole
 from hf_symbinv.errors import UserError, first_line, hub_failure, nearest
 from hf_symbinv.files import read_object
@@ -86,7 +86,8 @@ def _load(source: str) -> LoadedData:
 
 
 def refuse_folders_of_data_sets(folder: Path) -> None:
-    """Refuses a folder of which `datasets` would mix the data sets in the folders below."""
+    """Refuses a folder of which `datasets` would mix the data sets in the folders below, or read another folder."""
+    require_plain(folder)
     below = {path.parent for path in folder.rglob("*.parquet")} - {folder, folder / "data"}
     hidden = (".", "__")  # which `datasets` does not read either
     seen = sorted(path for path in below if not any(p.startswith(hidden) for p in path.relative_to(folder).parts))

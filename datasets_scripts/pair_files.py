@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
-from hf_symbinv.datasets_scripts.splits import quiet
+from hf_symbinv.datasets_scripts.splits import quiet, require_plain
 from hf_symbinv.datasets_scripts.storage import read_rows, require_whole
 from hf_symbinv.errors import hub_failure, nearest
 from hf_symbinv.files import decoded, kind_of, reading, said_separator, separator_of
@@ -162,6 +162,8 @@ def _rows_of_data_set(source: str, config: str | None) -> dict[str, Iterator[tup
 
     if not Path(source).is_dir() and not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", source):
         raise PairsFormatError(f"{source}: no such file; name one of {', '.join(SUFFIXES)}, a folder or OWNER/NAME")
+    if Path(source).is_dir():
+        require_plain(Path(source))
     try:
         with quiet():
             found = datasets.load_dataset(source, config)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import datasets
 
+from hf_symbinv.datasets_scripts.errors import UnreadableDataError
 from hf_symbinv.tasks import SymbolTask
 
 
@@ -20,6 +23,16 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         datasets.logging.set_verbosity(level)
+
+
+def require_plain(folder: Path) -> None:
+    """Refuses a folder under whose name `datasets` would read other folders."""
+    path = folder.resolve()
+    if glob.has_magic(str(path)):
+        raise UnreadableDataError(
+            f"{path}: has one of * ? [ in its path, which stand for other characters where `datasets` looks for files; "
+            "rename the folder"
+        )
 
 
 class LoadedData(datasets.DatasetDict):
