@@ -66,6 +66,10 @@ _RANGES: dict[str, Any] = {
 }
 
 
+# Of what an evaluation measures, beside the loss.
+_SMALLER_IS_BETTER = ("edit_distance", "incorrect", "invalid", "timeout", "error")
+
+
 class _Content(TypedDict):
     task: str
     data: dict[str, Any]
@@ -185,6 +189,9 @@ class Recipe:
             )
         if options.get("push_to_hub") and "/" not in str(options.get("hub_model_id")):
             raise UserError("trainer.push_to_hub: needs to know where to; set trainer.hub_model_id=OWNER/NAME too")
+        metric = str(options.get("metric_for_best_model")).removeprefix("eval_")
+        if metric in _SMALLER_IS_BETTER and options.get("greater_is_better") is None:
+            options["greater_is_better"] = False  # transformers would keep the worst model
         is_muon = options.get("optim") == MUON
         if is_muon:
             if not hasattr(torch.optim, "Muon"):

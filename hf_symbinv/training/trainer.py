@@ -164,18 +164,27 @@ class SymbolInvariantTrainer(Seq2SeqTrainer):
 
     def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> dict[str, Any]:
         """The loss on the evaluation data set, and the scores of the answers to its questions."""
-        metrics = super().evaluate(*args, metric_key_prefix=metric_key_prefix, **kwargs)
-        scores = self.check_answers(self.checked_rows, metric_key_prefix)
+        device = self.args.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):  # or weights depended on `eval_steps`
+            metrics = super().evaluate(*args, metric_key_prefix=metric_key_prefix, **kwargs)
+            scores = self.check_answers(self.checked_rows, metric_key_prefix, **self._generation())
         self.log({name: value for name, value in scores.items() if isinstance(value, float)})
         return {**metrics, **scores}
 
-    def check_answers(self, rows: datasets.Dataset, metric_key_prefix: str) -> dict[str, Any]:
+    def _generation(self) -> dict[str, Any]:
+        """What the arguments say of answers in evaluations; those of a test are decoded as the model is saved."""
+        beams, length = self.args.generation_num_beams, self.args.generation_max_length
+        lengths = {} if length is None else {"max_length": length, "max_new_tokens": None}
+        return lengths if beams is None else {**lengths, "num_beams": beams}
+
+    def check_answers(self, rows: datasets.Dataset, metric_key_prefix: str, **generation: Any) -> dict[str, Any]:
         """Answers the questions of `rows` on all processes, has the answers checked, and sums up."""
         model = self.accelerator.unwrap_model(self.model)
         pairs = list(zip(*(rows[column] for column in self.task.columns), strict=True))
         with self.accelerator.split_between_processes(pairs) as mine:
             prompts = [self.task.prompt(question) for question, _ in mine]
-            answers = generate_answers(model, self.processing_class, prompts, self.args.per_device_eval_batch_size)
+            size = self.args.per_device_eval_batch_size
+            answers = generate_answers(model, self.processing_class, prompts, size, **generation)
             told = [(question, answer[0], known) for (question, known), answer in zip(mine, answers, strict=True)]
         told = gather_object(told)
         summary: list[dict[str, Any]] = [{}]

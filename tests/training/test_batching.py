@@ -5,7 +5,7 @@ import torch
 from datasets import Dataset
 from transformers import TrainerState
 
-from hf_symbinv import LTL, TSEITIN, SymbolInvariantForConditionalGeneration
+from hf_symbinv import COPY, LTL, TSEITIN, SymbolInvariantForConditionalGeneration
 from hf_symbinv.training.batching import EpochOfSampler, GroupedSampler, tokenize
 from hf_symbinv.training.recipe import Recipe
 from hf_symbinv.training.trainer import SymbolInvariantTrainer
@@ -102,6 +102,22 @@ def test_steps_of_a_recipe_are_of_alike_rows_unless_it_says_random(tmp_path, ove
     assert sorted(order) == list(range(400)) != order
     spread = torch.tensor([row % 20 for row in order]).view(20, 20).float().std(1)
     assert spread.max() < 2 if alike else spread.min() > 3
+
+
+def test_an_evaluation_decodes_as_the_arguments_say_and_leaves_the_random_numbers_of_training(tmp_path):
+    sizes = {"d_model": 8, "num_attention_heads": 2, "encoder_layers": 1, "decoder_layers": 1, "d_ff": 8}
+    asked = {"generation_max_length": 4, "generation_num_beams": 2, "report_to": "none"}
+    recipe = Recipe("copy", {}, sizes, {"per_device_train_batch_size": 2, **asked})
+    torch.manual_seed(0)
+    rows = Dataset.from_dict({"string": ["ab"] * 4, "copy": ["ab"] * 4})
+    trainer = SymbolInvariantTrainer(
+        task=COPY, model=SymbolInvariantForConditionalGeneration(recipe.config()), args=recipe.arguments(tmp_path),
+        train_dataset=rows, eval_dataset=rows, processing_class=COPY.tokenizer(),
+    )  # fmt: skip
+    trainer.model.generation_config.suppress_tokens = [COPY.base_tokens.index("</s>")]  # so that answers are as long
+    before = torch.get_rng_state()
+    assert trainer.evaluate()["eval_edit_distance"] <= 3 < trainer.check_answers(rows, "test")["test_edit_distance"]
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_order_is_a_function_of_seed_and_epoch_and_groups_are_shuffled():
