@@ -29,6 +29,11 @@ CARD = "README.md"
 MARK = "<!-- Written by `symbinv card` from the files in this folder. What stands between the notes' marks is kept. -->"
 NOTES_BEGIN, NOTES_END = "<!-- notes -->", "<!-- end of notes -->"
 SEQ2SEQ = "SymbolInvariantForConditionalGeneration"
+# Option of `symbinv evaluate` -> what an evaluation calls it, and where nothing has to be said.
+_DECODING = (
+    ("--beams", "num_beams", 3), ("--n-best", "num_candidates", 1), ("--max-new-tokens", "max_new_tokens", 100),
+    ("--embedding-seed", "embedding_seed", None),
+)  # fmt: skip
 # What an evaluation calls the questions that training has under no names.
 NOVEL = "no renamed twin in train"
 
@@ -197,7 +202,7 @@ def _command(name: str, evaluation: Mapping[str, Any]) -> list[str]:
     generation, measured = evaluation["generation"], evaluation.get("alpha_covariance") or {}
     count, data = evaluation["groups"][0]["summary"]["count"], public(str(evaluation["data"]))
     parts = ["symbinv", "evaluate", name, "--data", data, "--split", evaluation["split"], "--rows", str(count)]
-    for option, key, default in (("--beams", "num_beams", 3), ("--n-best", "num_candidates", 1)):
+    for option, key, default in _DECODING:
         if generation.get(key, default) != default:
             parts += [option, str(generation[key])]
     parts += ["--no-grammar"] * _is_free(evaluation)

@@ -97,6 +97,8 @@ def test_a_later_evaluation_on_the_test_split_takes_the_place_of_the_runs_own(ti
     results = sections(model_card(facts))["Results"]
     assert "This command measured answers to split test of data/ltl:" in results and "67.0" not in results
     assert "| symbols 3 | 4 |" in results and "Decoding used num_beams 3" in results
+    short = evaluation(generation={"num_beams": 3, "num_candidates": 1, "max_new_tokens": 30, "embedding_seed": 4})
+    assert " --max-new-tokens 30 --embedding-seed 4\n" in model_card(replace(facts, results=[short]))
 
 
 def test_the_card_of_the_bundled_checkpoint_is_the_commands_own():
