@@ -227,7 +227,10 @@ def load_pairs(options: Mapping[str, Any], source: str | None = None) -> LoadedD
         final[split] = [item for item in readable if item.longest <= asked.max_tokens]
         counts["too_long"] += len(readable) - len(final[split])
     # The loss of validation needs answers that the model can write. In the test all others count as wrong.
-    final["validation"] = [item for item in final["validation"] if item.base <= base and not item.new]
+    writable = [item for item in final["validation"] if not item.new]
+    counts["new_symbols"] += len(final["validation"]) - len(writable)
+    final["validation"] = [item for item in writable if item.base <= base]
+    counts["unknown_base_words"] += len(writable) - len(final["validation"])
     told = _left_out(asked, counts)
     classes = {item.alpha_class for items in cuts.values() for item in items}
     for split, items in final.items():

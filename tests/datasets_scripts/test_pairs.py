@@ -7,7 +7,7 @@ import random
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
@@ -136,6 +136,20 @@ def test_rare_base_words_long_rows_and_duplicates_are_left_out_and_counted(tmp_p
     assert data.builder["too_long"] == 1 and data.builder["rare_base_words"] <= 1
     assert sum(data.builder[name] for name in ("duplicates", "renamed_twins")) >= 3
     assert all("%" not in question for question, _ in texts(data)["train"])
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_every_row_is_in_a_split_or_counted_as_left_out(tmp_path_factory, data):
+    text = st.text("abxyz+-*/", min_size=1, max_size=12)
+    rows, splits = data.draw(st.lists(st.tuples(text, text), max_size=20)), data.draw(st.integers(1, 3))
+    folder = tmp_path_factory.mktemp("rows")
+    for name in ("train", "validation", "test")[:splits]:
+        write(folder / f"{name}.jsonl", [*sums(120), ("a", "/"), *rows, *rows])
+    found = load(folder, max_tokens=11, max_base_words=10)
+    reasons = ("duplicates", "renamed_twins", "too_long", "new_symbols", "rare_base_words", "unknown_base_words")
+    left_out = sum(found.builder.get(reason, 0) for reason in reasons)
+    assert found.builder["rows_read"] == sum(map(len, found.values())) + left_out
 
 
 def test_answers_with_symbols_that_questions_lack_are_left_out_of_training_and_kept_in_the_test(tmp_path):
