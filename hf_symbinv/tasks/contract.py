@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -217,7 +217,7 @@ class _Trial:
 
 
 def _tokens(trial: _Trial) -> str:
-    """every word is a base token or a symbol, and the tokenizer loses nothing"""
+    """every word is a base token or a symbol, the tokenizer loses nothing, and a model can write the answers"""
     task, tokens = trial.task, trial.task.base_tokens
     for token in tokens:
         if not token or any(character.isspace() or character == '"' for character in token):
@@ -228,7 +228,7 @@ def _tokens(trial: _Trial) -> str:
         if token not in tokens:
             raise _Broken(f"token_arity has {token!r}, which is no base token")
     tokenizer = task.tokenizer()
-    task.config(d_model=8, num_attention_heads=2, d_ff=8, encoder_layers=1, decoder_layers=1)
+    config = task.config(d_model=8, num_attention_heads=2, d_ff=8, encoder_layers=1, decoder_layers=1)
     texts = [("text", task.prompt(question)) for question in trial.questions]
     texts += [("text_target", answer) for _, answer in trial.pairs]
     for role, text in texts:
@@ -240,7 +240,32 @@ def _tokens(trial: _Trial) -> str:
         again = tokenizer.decode(found["input_ids"], skip_special_tokens=True, symbols=found.symbols)
         if _words(task, again) != _words(task, text):
             raise _Broken(f"the tokenizer reads {text!r} and writes {again!r}")
+    _writable(trial, tokenizer, config)
     return f"{len(tokens)} base tokens; the tokenizer writes {len(texts)} prompts and answers as it reads them"
+
+
+def _writable(trial: _Trial, tokenizer: Any, config: Any) -> None:
+    """Makes sure that answers of solve keep to the task's grammar, and are no longer than a model writes."""
+    from hf_symbinv.modeling.grammar_symbinv import GRAMMARS, GrammarProcessor  # torch only where it is needed
+
+    task, rules = trial.task, config.grammar
+    for question, answer in trial.pairs:
+        prompt = task.prompt(question)
+        labels = tokenizer(prompt, text_target=answer)["labels"]
+        if len(labels) > task.max_new_tokens:
+            raise _Broken(
+                f"solve({question!r}) is {answer!r}, {len(labels)} tokens with its end; max_new_tokens is "
+                f"{task.max_new_tokens}"
+            )
+        if rules is not None:
+            grammar = GRAMMARS[rules["name"]](rules, config.base_vocab_size, config.eos_token_id)
+            processor = GrammarProcessor(grammar, [len(task.symbols(prompt))], task.max_new_tokens + 1)
+            try:
+                processor.read([[config.decoder_start_token_id, *labels]])
+            except ValueError:
+                raise _Broken(
+                    f"solve({question!r}) is {answer!r}, which grammar {rules['name']} does not let a model write"
+                ) from None
 
 
 def _sizes(trial: _Trial) -> str:
@@ -282,18 +307,25 @@ def _seed(trial: _Trial) -> str:
 
 
 def _answers(trial: _Trial) -> str:
-    """judge calls the answers of solve correct"""
-    for (question, answer), result in zip(trial.pairs, trial.verdicts, strict=True):
+    """judge calls the answers of solve, ordered and completed correct"""
+    task, made = trial.task, [(f"solve({question!r})", question, answer) for question, answer in trial.pairs]
+    for question, answer in trial.pairs:
+        made.append((f"ordered({question!r}, {answer!r})", question, task.ordered(question, answer)))
+        with suppress(ValueError):  # the question has no such answer
+            if (found := task.completed(question, random.Random(trial.seed))) is not None:
+                made.append((f"completed({question!r}, ...)", question, found))
+    more = trial.judged([(question, answer) for _, question, answer in made[len(trial.pairs) :]])
+    for (call, _, answer), result in zip(made, [*trial.verdicts, *more], strict=True):
         if result.verdict != "correct":
             raise _Broken(
-                f"solve({question!r}) is {answer!r}, and judge calls it {result.verdict}: "
-                f"{result.message or 'it does not say why'}"
+                f"{call} is {answer!r}, and judge calls it {result.verdict}: {result.message or 'it does not say why'}"
             )
     return f"{len(trial.pairs)} of {len(trial.questions)} questions have an answer"
 
 
 def _wrong_answers(trial: _Trial) -> str:
-    """judge refuses wrong answers and says why"""
+    """judge refuses wrong answers and says why, and quick_verdict and normalized agree with it"""
+    task, same = trial.task, {question: trial.task.shared_answer(question, answer) for question, answer in trial.pairs}
     refused: dict[str, int] = dict.fromkeys((question for question, _ in trial.pairs), 0)
     foreign, foreign_refused = 0, 0
     answers = {answer for _, answer in trial.pairs}
@@ -303,6 +335,14 @@ def _wrong_answers(trial: _Trial) -> str:
         refused[question] += result.verdict != "correct"
         foreign += answer in answers
         foreign_refused += answer in answers and result.verdict != "correct"
+        if result.verdict != "correct" and task.shared_answer(question, answer) == same[question]:
+            raise _Broken(
+                f"judge({question!r}, {answer!r}) is {result.verdict}, and normalized gives it as a right one"
+            )
+    judged = zip(trial.pairs + trial.candidates, trial.verdicts + trial.candidate_verdicts, strict=True)
+    for pair, result in judged:
+        if (quick := task.quick_verdict(*pair)) not in (None, result.verdict):
+            raise _Broken(f"quick_verdict{pair} is {quick}, and judge calls it {result.verdict}")
     for question, count in refused.items():
         if not count:
             raise _Broken(f"judge calls all answers to {question!r} correct that were tried, the empty one too")
@@ -312,8 +352,17 @@ def _wrong_answers(trial: _Trial) -> str:
     return f"{total} of {len(trial.candidates)} damaged or foreign answers are refused"
 
 
+def _same_prompt(task: SymbolTask, question: str, renamed: str, renaming: Mapping[str, str]) -> None:
+    """Makes sure that the prompt of a renamed question is the renamed prompt, and that its class stays as it is."""
+    prompt, given = task.rename(task.prompt(question), renaming), task.prompt(renamed)
+    if _words(task, given) != _words(task, prompt):
+        raise _Broken(f"prompt({renamed!r}) is {given!r}, and the prompt of {question!r}, renamed so, is {prompt!r}")
+    if (one := task.alpha_class(question)) != (other := task.alpha_class(renamed)):
+        raise _Broken(f"alpha_class({question!r}) is {one!r}, and renamed, alpha_class({renamed!r}) is {other!r}")
+
+
 def _renaming(trial: _Trial) -> str:
-    """names do not matter to size, solve and judge"""
+    """names do not matter to size, prompt, alpha_class, solve and judge"""
     task, generator = trial.task, random.Random(trial.seed)
     judged = [
         *zip(trial.pairs, trial.verdicts, strict=True),
@@ -325,6 +374,8 @@ def _renaming(trial: _Trial) -> str:
         others = generator.sample([*LONG_NAMES, *(f"name_{number}" for number in range(len(symbols)))], len(symbols))
         renaming = dict(zip(symbols, generator.choice([others, symbols[1:] + symbols[:1]]), strict=True))
         renamed.append((task.rename(question, renaming), task.rename(answer, renaming)))
+        if len(renamed) <= len(trial.pairs):
+            _same_prompt(task, question, renamed[-1][0], renaming)
         if task.size(renamed[-1][0]) != task.size(question):
             raise _Broken(
                 f"{question!r} has size {task.size(question)}, and renamed, {renamed[-1][0]!r}, "

@@ -37,7 +37,7 @@ def test_a_broken_law_has_a_counterexample_and_exit_code_one(started, symbinv):
     result = symbinv("task", "check", "again_two.py")
     failed = [line for line in result.out.splitlines() if line.startswith("failed")]
     assert result.code == 1 and len(failed) == 1 and failed[0].startswith("failed  answers ")
-    assert "judge calls the answers of solve correct; but solve('" in failed[0] and "occurs 1 times" in failed[0]
+    assert "ordered and completed correct; but solve('" in failed[0] and "occurs 1 times" in failed[0]
     assert result.out.endswith("task again_two: 1 of 10 laws do not hold\n")
     result = symbinv("task", "check", "again_two.py", "--json")
     content = json.loads(result.out)
