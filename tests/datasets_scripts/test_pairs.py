@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hf_symbinv.datasets_scripts.errors import PairsFormatError
 from hf_symbinv.datasets_scripts.pair_files import Row, read_pairs
-from hf_symbinv.datasets_scripts.pairs import cut, held_out_rows, load_pairs, parts_of, split_pairs
+from hf_symbinv.datasets_scripts.pairs import _REASONS, cut, held_out_rows, load_pairs, parts_of, split_pairs
 from hf_symbinv.tasks import PairsTask
 from hf_symbinv.tasks.pairs import SPECIAL
 
@@ -147,8 +147,7 @@ def test_every_row_is_in_a_split_or_counted_as_left_out(tmp_path_factory, data):
     for name in ("train", "validation", "test")[:splits]:
         write(folder / f"{name}.jsonl", [*sums(120), ("a", "/"), *rows, *rows])
     found = load(folder, max_tokens=11, max_base_words=10)
-    reasons = ("duplicates", "renamed_twins", "too_long", "new_symbols", "rare_base_words", "unknown_base_words")
-    left_out = sum(found.builder.get(reason, 0) for reason in reasons)
+    left_out = sum(found.builder.get(reason, 0) for reason in _REASONS)
     assert found.builder["rows_read"] == sum(map(len, found.values())) + left_out
 
 

@@ -56,11 +56,7 @@ def of(task, **splits):
     """A data set of these pairs."""
     rows = {
         name: [
-            {
-                **dict(zip(task.columns, pair, strict=True)),
-                "symbols": list(task.symbols(pair[0])),
-                "length": task.size(pair[0]),
-            }
+            dict(zip(task.columns, pair, strict=True), symbols=[*task.symbols(pair[0])], length=task.size(pair[0]))
             for pair in content
         ]
         for name, content in splits.items()
@@ -193,16 +189,10 @@ class TestCompleted:
             completed(of(task, train=[(question, answer)]), task)
 
 
-@pytest.mark.parametrize(
-    ("method", "change"),
-    [
-        ("rename", lambda data, task: renamed(data, task)),
-        ("rename", lambda data, task: supplemented(data, of(task, train=[("b", "b;{1}")]), task)),
-        ("ordered", ordered),
-        ("completed", completed),
-    ],
-    ids=["renamed", "supplemented", "ordered", "completed"],
-)
+@pytest.mark.parametrize(("method", "change"), [
+    ("rename", renamed), ("ordered", ordered), ("completed", completed),
+    ("rename", lambda data, task: supplemented(data, of(task, train=[("b", "b;{1}")]), task)),
+], ids=["renamed", "ordered", "completed", "supplemented"])  # fmt: skip
 def test_a_task_that_fails_is_an_error_that_names_the_question(method, change):
     class Failing(type(LTL)):
         pass
