@@ -31,7 +31,7 @@ from transformers import pipeline
 import hf_symbinv
 from hf_symbinv import Checker, Formula, find_witness, parse, parse_trace, to_prefix
 from hf_symbinv.errors import in_short
-from hf_symbinv.logic import FormulaSyntaxError, trace_to_prefix
+from hf_symbinv.logic import FormulaSyntaxError, told_of_names, trace_to_prefix
 from hf_symbinv.solvers import ProcessPool
 
 MODEL = Path(hf_symbinv.__file__).parent / "checkpoints" / "ltl-base"
@@ -110,6 +110,7 @@ class Solved:
     Attributes:
         limit: Seconds that Spot had, which are those of the visitor unless it is `crowded`.
         crowded: Whether Spot needed more time and had none, because others wait for it with such formulas.
+        told: Sentences about words that look like names and are read otherwise.
     """
 
     formula: Formula
@@ -119,6 +120,7 @@ class Solved:
     beams: int
     limit: float
     crowded: bool = False
+    told: tuple[str, ...] = ()
 
     @property
     def best(self) -> Candidate:
@@ -135,6 +137,7 @@ class Comparison:
         renaming: Old name → new name; other names than the formula's may be in it.
         before, after: The model's candidates, the most likely first; empty if it could not be asked.
         refusal: Why it could not be asked; empty if it could.
+        shown: The place of the candidate that is shown, which is the one that Spot checks.
     """
 
     formula: Formula
@@ -142,6 +145,7 @@ class Comparison:
     before: tuple[Candidate, ...]
     after: tuple[Candidate, ...]
     refusal: str = ""
+    shown: int = 0
 
     @property
     def renamed(self) -> Formula:
@@ -355,7 +359,8 @@ class Answering:
         if size * symbols > LARGEST:
             raise QuestionError(
                 f"In the operators that the model knows this formula has {size:,} tokens and {symbols:,} names: this "
-                f"demo takes at most tokens x names = {LARGEST:,}; the package itself takes more."
+                f"demo takes at most tokens x names = {LARGEST:,}. Make it shorter, or give it to "
+                "`symbinv solve`, which takes more."
             )
         return formula
 
@@ -377,7 +382,9 @@ class Answering:
         formula = self.read(text)
         proposed, seconds = self._batches.ask(formula, beams)
         candidates, search, given = self._have_checked(formula, proposed, UNSEARCHED, limit)
-        return Solved(formula, candidates, search, seconds, beams, given, crowded=given < limit)
+        return Solved(
+            formula, candidates, search, seconds, beams, given, crowded=given < limit, told=tuple(told_of_names(text))
+        )
 
     def rename(self, solved: Solved, renaming: Mapping[str, str]) -> tuple[Comparison, Comparison]:
         """Both models on the formula under other names: the symbol-invariant one and the baseline.
@@ -392,8 +399,10 @@ class Answering:
             replace(known[one.text], score=one.score) if one.text in known else one
             for one in self._propose(self.pipe, solved.formula, solved.beams)
         ]
-        after = self._check_first(solved, renamed, self._propose(self.pipe, renamed, solved.beams))
-        own = Comparison(solved.formula, renaming, tuple(before), after)
+        texts = [one.text for one in before]
+        shown = texts.index(solved.best.text) if solved.best.text in texts else 0  # the answer that the visitor sees
+        after = self._check_one(solved, renamed, self._propose(self.pipe, renamed, solved.beams), shown)
+        own = Comparison(solved.formula, renaming, tuple(before), after, shown=shown)
         return own, self._rename_baseline(solved, renaming)
 
     def _rename_baseline(self, solved: Solved, renaming: Mapping[str, str]) -> Comparison:
@@ -408,7 +417,7 @@ class Answering:
         for formula in (solved.formula, solved.formula.rename(renaming)):
             answers = self._propose(self.baseline, formula.rename(rows), solved.beams)
             named = [replace(one, text=_renamed(one.text, back)) for one in answers]
-            sides.append(self._check_first(solved, formula, named))
+            sides.append(self._check_one(solved, formula, named))
         return Comparison(solved.formula, renaming, *sides)
 
     def attention(self, solved: Solved, view: str, stream: str, layer: int, head: int) -> Attention:
@@ -478,12 +487,14 @@ class Answering:
         finally:
             self._places.release()
 
-    def _check_first(self, solved: Solved, formula: Formula, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """Only the first candidate with Spot's verdict, not even that if Spot ran out of time on `solved`."""
+    def _check_one(
+        self, solved: Solved, formula: Formula, candidates: Sequence[Candidate], place: int = 0
+    ) -> tuple[Candidate, ...]:
+        """Only the candidate in this place with Spot's verdict, not even that if Spot ran out of time on `solved`."""
         if any(one.verdict in OPEN for one in solved.candidates):
             return tuple(candidates)
-        checked, _, _ = self._have_checked(formula, candidates[:1], UNWANTED, solved.limit)
-        return (*checked, *candidates[1:])
+        checked, _, _ = self._have_checked(formula, candidates[place : place + 1], UNWANTED, solved.limit)
+        return (*candidates[:place], *checked, *candidates[place + 1 :])
 
 
 def require_text(what: str, text: object) -> None:

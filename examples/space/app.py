@@ -131,7 +131,7 @@ def question() -> Question:
         label="Examples",
         elem_id="examples",
     )
-    label = "Write a formula with so many symbols"
+    label = f"Write a formula with {FEWEST} to {MOST} symbols"
     symbols = gr.Slider(FEWEST, MOST, 5, step=1, label=label, elem_id="symbols")
     with gr.Accordion("Settings", open=False):
         beams = gr.Slider(1, MOST_BEAMS, 5, step=1, label="Beams, and answers at most")
@@ -225,7 +225,9 @@ class Page:
                     gr.Markdown("Most likely first; unfold one to see it.")
                     answers_box = html(answers, elem_id="answers")
                 with gr.Tab("Attention"):
-                    gr.Markdown("Every symbol has a stream of its own. Where does one head of it look?")
+                    gr.Markdown(
+                        "The model has a copy of the formula for each symbol, its *stream*. Where does one head look?"
+                    )
                     view = gr.Radio([WRITING, READING], value=WRITING, label="View", show_label=False, elem_id="view")
                     layers, heads = (list(range(1, count + 1)) for count in (self.layers, self.heads))
                     with gr.Row():
@@ -262,8 +264,8 @@ class Page:
         }  # fmt: skip
         places = [theirs.hint, theirs.results, ours.problem]
         ours.examples.click(None, ours.examples, ours.text, js=scripts.choose(EXAMPLES))
-        many = [""] * FEWEST + [with_symbols(ascii_lowercase[:count]) for count in range(FEWEST, MOST + 1)]
-        ours.symbols.input(None, ours.symbols, ours.text, js=scripts.choose(many))
+        many = [with_symbols(ascii_lowercase[:count]) for count in range(FEWEST, MOST + 1)]
+        ours.symbols.input(None, ours.symbols, ours.text, js=scripts.choose(many, FEWEST))
         ours.text.change(None, None, places, js=scripts.CLEAR)
         pressed = [ours.ask.click, ours.text.submit]
         gr.on(pressed, None, None, ours.ask, js=scripts.give(ASKED))
@@ -303,7 +305,11 @@ def main() -> None:
             primary_hue="indigo",
             font=["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"],
             font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"],
-        ).set(block_info_text_color="*neutral_600", block_info_text_color_dark="*neutral_400")
+        ).set(
+            block_info_text_color="*neutral_600", block_info_text_color_dark="*neutral_400",
+            input_placeholder_color="*neutral_500", input_placeholder_color_dark="*neutral_400",
+            link_text_color_dark="*primary_300", link_text_color_visited_dark="*primary_300",
+        )  # fmt: skip
         page = Page(answering).blocks()
         page.queue(max_size=MOST_WAITING, api_open=False)
         events = {number: len(event.inputs) for number, event in page.fns.items() if event.fn is not None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from answering import Attention, Candidate, Comparison, Solved
+from answering import MOST_LIMIT, Attention, Candidate, Comparison, Solved
 
 from hf_symbinv import Formula, parse_trace, to_infix, trace_to_infix
 from hf_symbinv.logic import FormulaSyntaxError
@@ -119,8 +119,19 @@ def witness(solved: Solved) -> str:
     drawn = timeline(best.text, solved.formula.symbols())
     verdict = f'<p class="verdict" role="status">{badge(best.verdict)} <code>{infix(best.text)}</code></p>'
     label = escape(f"Witness of {to_infix(solved.formula)}", quote=True)
-    said = f"<h2>Witness</h2>{_busy(solved)}{verdict}{_why(best)}"
+    told = "".join(f'<p class="busy" role="status">{escape(one)}.</p>' for one in solved.told)
+    said = f"<h2>Witness</h2>{told}{_busy(solved)}{_missed(solved)}{verdict}{_why(best)}"
     return f'<section class="witness" aria-label="{label}">{said}{drawn}{LEGEND}</section>'
+
+
+def _missed(solved: Solved) -> str:
+    """A sentence if every answer is wrong: whether there are right ones at all."""
+    if solved.search.status != "done" or any(one.verdict not in ("incorrect", "invalid") for one in solved.candidates):
+        return ""
+    said = "The model has found no witness, but Spot has: it is below, under “Spot searches”."
+    if solved.search.witness is None:
+        said = "No run makes this formula true, as Spot proves. So whatever the model answers is wrong."
+    return f'<p role="status">{said}</p>'
 
 
 def _busy(solved: Solved) -> str:
@@ -130,6 +141,8 @@ def _busy(solved: Solved) -> str:
         return ""
     rest = f"; {left} answer{'s were' if left > 1 else ' was'} not checked" if left else ""
     remedy = "Give it more time under Settings."
+    if solved.limit == MOST_LIMIT:
+        remedy = "This page gives no more: `symbinv solve --timeout` does."
     if solved.crowded:
         remedy = "It had no more time because others wait for it with such formulas: ask again in a minute."
     return (
@@ -230,7 +243,7 @@ def comparisons(own: Comparison, baseline: Comparison) -> str:
 def _side(title: str, one: Comparison) -> str:
     if one.refusal:
         return f'<div class="side"><h4>{title}</h4><p class="why">{escape(one.refusal)}</p></div>'
-    before, after = one.before[0], one.after[0]
+    before, after = one.before[one.shown], one.after[one.shown]
     names = one.renamed.symbols()
     same = before.score == after.score
     scores = f"score {score(before.score)} → {score(after.score)}: {'the same bits' if same else 'another score'}"
@@ -242,7 +255,7 @@ def _side(title: str, one: Comparison) -> str:
         others = sum(answer.text not in one.expected for answer in one.after)
         what = f"{others} of {len(one.after)} answers are others" if others else "its answers come in another order"
         word = f'<span class="badge bad">does not follow</span> {what}'
-    wanted = one.expected[0]
+    wanted = one.expected[one.shown]
     missed = "" if wanted == after.text else f"<p>Renamed it would be <code>{infix(wanted)}</code></p>"
     return (
         f'<div class="side"><h4>{title}</h4><p class="outcome">{word}</p>'

@@ -36,9 +36,10 @@ def refuse(ask: str) -> str:
     return f"() => [{_HIDDEN}, {_HIDDEN}, {problem}, {json.dumps(ask)}]"
 
 
-def choose(values: Sequence[str]) -> str:
-    """Of these values the one that was chosen."""
-    return f"(index) => {json.dumps(values)}[index]"
+def choose(values: Sequence[str], first: int = 0) -> str:
+    """Of these values the one whose number was chosen or typed, or the nearest, where counting begins with `first`."""
+    place = f"Math.min({len(values) - 1}, Math.max(0, Math.round(number) - {first} || 0))"
+    return f"(number) => {json.dumps(values)}[{place}]"
 
 
 def give(value: str) -> str:

@@ -18,7 +18,7 @@ from hf_symbinv.answers import (
 from hf_symbinv.cli.texts import Text
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import kind_of
-from hf_symbinv.logic.infix import joined_names
+from hf_symbinv.logic import told_of_names
 from hf_symbinv.tasks import SymbolTask
 
 SPECIFICATION, FINITE, SYNTHESIS, CLAUSES = ".ltl", ".ltlf", ".tlsf", ".cnf"
@@ -40,10 +40,7 @@ def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> 
     if isinstance(found, Specification):
         if finite and not found.finite:
             raise UserError("--finite: the specification says that its traces are infinite; leave out one of the two")
-        for word in joined_names("\n".join(one.text for one in found.properties)):
-            told = (
-                f'{word} is read as {word[0]} before {word[1:]}, as in Spot; a name stands in double quotes: "{word}"'
-            )
+        for told in told_of_names("\n".join(one.text for one in found.properties)):
             print(f"symbinv: {item.place}: {told}", file=sys.stderr, flush=True)
     return found
 

@@ -107,7 +107,8 @@ class Evaluation:
         lines.append(f"{f'grammar {self.grammar}' if self.grammar else 'no grammar'} constrained the answers")
         if (best := self.groups[0].best_of_n) is not None:
             n = best["n"]
-            lines.append(f"above the first candidate counts; best of {n} counts a verified answer among {n} candidates")
+            right = "an answer as in the data" if self.task == PAIRS else "a verified answer"
+            lines.append(f"above the first candidate counts; best of {n} counts {right} among {n} candidates")
             rows = [["", "questions", f"best of {n}", "95 % interval"]]
             for group in self.groups:
                 found = group.best_of_n or {}

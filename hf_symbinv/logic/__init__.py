@@ -9,7 +9,7 @@ from hf_symbinv.logic.assignment import (
     read_assignment,
 )
 from hf_symbinv.logic.formula import Formula, FormulaSizeError, FormulaSyntaxError, nested_to_the_right
-from hf_symbinv.logic.infix import parse_infix, to_infix
+from hf_symbinv.logic.infix import parse_infix, to_infix, told_of_names
 from hf_symbinv.logic.notation import parse_lbt, parse_prefix, to_lbt, to_prefix
 from hf_symbinv.logic.referents import random_renaming
 from hf_symbinv.logic.trace import Trace, parse_trace, read_trace, trace_to_infix, trace_to_prefix
@@ -40,6 +40,7 @@ __all__ = [
     "to_infix",
     "to_lbt",
     "to_prefix",
+    "told_of_names",
     "trace_to_infix",
     "trace_to_prefix",
 ]

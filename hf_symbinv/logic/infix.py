@@ -53,11 +53,16 @@ _OPERATOR = re.compile(
     re.VERBOSE,
 )
 # What looks like one name and is an operator before another, as in Spot: `FULL` is F ULL. What people mean as
-# operators, such as GFa, Fp0 and GFready, is left out.
+# operators, such as GFa, Fp0 and GFready, is left out. A pair such as `GO` may be either.
 _JOINED = re.compile(
-    rf"{QUOTED}|(?<![\w.])(?!F(?i:alse)(?!{_WORD}))(?P<word>(?:[FGX][a-z_]|[FGX]+[A-EH-WYZ])[A-Za-z_]{_WORD}*)",
+    rf"{QUOTED}|(?<![\w.])(?!F(?i:alse)(?!{_WORD}))(?:(?P<pair>[FGX][A-EH-LN-QSTYZ])(?!{_WORD})"
+    rf"|(?P<word>(?:[FGX][a-z_]|[FGX]+[A-EH-WYZ])[A-Za-z_]{_WORD}*))",
     re.DOTALL,
 )
+# Where an operator stands apart from a name, or names are words of large letters, a pair is a name too, unless there
+# are names of one large letter.
+_APART = re.compile(rf"(?<![\w.])(?:[FGX]\s+{_WORD}|(?:[A-EH-LN-QSTYZ]|[MRUVW][A-Z])[A-Z])")
+_LARGE_LETTER = re.compile(rf"(?<![\w.])[A-EH-LN-QSTYZ](?!{_WORD})")
 _OPERATOR_OF_GROUP = {
     "true": "1",
     "false": "0",
@@ -265,9 +270,19 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
     return FormulaSyntaxError(f"unexpected {character!r}, expected {expected}{hint}", text, position)
 
 
-def joined_names(text: str) -> list[str]:
-    """The words of a formula that are read as an operator before a name, though they look like one name: `FULL`."""
-    return list(dict.fromkeys(match["word"] for match in _JOINED.finditer(text) if match["word"]))
+def told_of_names(text: str) -> list[str]:
+    """A sentence for each word that looks like a name and is read as an operator before one, such as `FULL`.
+
+    Args:
+        text: A formula in infix notation.
+    """
+    bare = re.sub(QUOTED, "", text, flags=re.DOTALL)
+    kinds = ("word", "pair") if _APART.search(bare) and not _LARGE_LETTER.search(bare) else ("word",)
+    words = dict.fromkeys(match[kind] for match in _JOINED.finditer(text) for kind in kinds if match[kind])
+    return [
+        f'{word} is read as {word[0]} before {word[1:]}, as in Spot; a name stands in double quotes: "{word}"'
+        for word in words
+    ]
 
 
 def quotes_for(operator: str) -> str:

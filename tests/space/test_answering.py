@@ -212,6 +212,20 @@ class TestLanes:
 
 
 class TestRenaming:
+    def test_the_answer_that_is_shown_is_the_one_that_is_renamed_and_checked_again(self, answering):
+        one = answering.solve("G(a -> (b U c)) & F(a & !c) & X d & (e U (d & !a))", beams=5)
+        wrong = replace(one.candidates[0], verdict="incorrect")
+        swapped = replace(one, candidates=(wrong, replace(one.candidates[1], verdict="correct"), *one.candidates[2:]))
+        own, _ = answering.rename(swapped, renamings(one.formula.symbols())[0])
+        assert own.shown == 1 and own.before[1].text == swapped.best.text and own.follows
+        assert [candidate.verdict for candidate in own.after].index("unchecked") == 0
+        assert own.after[1].verdict != "unchecked"
+
+    @pytest.mark.parametrize("text", ["G FULL", "G FULL & a", 'G "FULL" | Xmit'])
+    def test_words_that_are_no_names_are_told(self, answering, text):
+        told = answering.solve(text, beams=1).told
+        assert len(told) == 1 and re.match("FULL is read as F before ULL|Xmit is read as X before mit", told[0])
+
     @pytest.mark.slow
     def test_the_model_follows_every_renaming_bit_for_bit_and_the_baseline_does_not(self, answering, solved):
         pairs = [answering.rename(solved, one) for one in renamings(solved.formula.symbols())]

@@ -144,9 +144,12 @@ def test_a_visit_open_solve_rename_mistype_and_recover(opened):
     assert not page.locator("#renamed").is_visible()
     assert is_witness("a & X b", page.locator("#witness code").first.inner_text())
 
-    slider = page.locator("#symbols input[type=range]")
-    for key, count in (("Home", FEWEST), ("End", MOST)):
-        slider.press(key)
+    number, slider = (page.locator(f"#symbols input[type={kind}]") for kind in ("number", "range"))
+    for key, count in (("Home", FEWEST), ("End", MOST), ("1", FEWEST), ("21", MOST), ("", FEWEST), ("12", 12)):
+        if len(key) > 2:
+            slider.press(key)
+        else:
+            number.fill(key)
         wanted = with_symbols(ascii_lowercase[:count])
         page.wait_for_function("e => document.querySelector('#formula textarea').value == e", arg=wanted)
     page.locator("#results").wait_for(state="hidden", timeout=1000)  # it belongs to another formula
@@ -205,6 +208,11 @@ def test_on_a_phone_answers_come_into_sight_and_the_page_is_three_screens_at_mos
     assert page.locator("#witness th[scope=row]").evaluate_all(
         "all => all.every(one => one.scrollWidth <= one.clientWidth && getComputedStyle(one).textOverflow == 'clip')"
     ), "long names are shown whole"
+    visitor.ask(" | ".join(ascii_lowercase[:MOST]))
+    shown = page.locator("#witness .scroll").evaluate("one => [one.scrollHeight, one.clientHeight]")
+    assert shown[0] <= shown[1], "twenty symbols are shown whole"
+    visitor.ask("X" * 100 + "a")
+    assert page.locator("#times").bounding_box()["height"] < PHONE["height"] / 2, "Spot's witness has a hundred steps"
     visitor.context.close()
 
 
@@ -230,3 +238,10 @@ def test_everything_can_be_reached_with_the_keyboard_and_has_a_name(opened):
             ).map(one => one.outerHTML.slice(0, 150))"""
         )
         assert not nameless
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        focus = page.evaluate(
+            "() => [document.activeElement.outerHTML.slice(0, 80), getComputedStyle(document.activeElement).outline]"
+        )
+        assert focus[0].startswith("<body") or focus[1].endswith("solid 2px"), focus

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import drawing
 import pytest
-from answering import Attention, Candidate, Comparison, QuestionError, Search, Solved, read_renaming
+from answering import MOST_LIMIT, Attention, Candidate, Comparison, QuestionError, Search, Solved, read_renaming
 
 from hf_symbinv import FormulaSyntaxError, parse, parse_trace, to_infix, trace_to_prefix
 from hf_symbinv.logic import read_trace
@@ -94,6 +94,23 @@ class TestResults:
         assert "busy for 2 s" in text
         assert "".join(Reader(drawing.times(late)).text).count("stopped at its limit of 2 s") == 2
         assert "stopped" not in drawing.witness(solved("correct"))
+        text = drawing.witness(replace(late, limit=MOST_LIMIT))
+        assert "This page gives no more: `symbinv solve --timeout` does." in text and "Settings" not in text
+
+    @pytest.mark.parametrize(
+        ("verdicts", "witness", "said"),
+        [
+            (("incorrect", "invalid"), None, "No run makes this formula true, as Spot proves."),
+            (("incorrect",), "a;{1}", "The model has found no witness, but Spot has"),
+            (("incorrect", "correct"), "a;{1}", ""),
+            (("incorrect", "unchecked"), None, ""),
+        ],
+    )
+    def test_where_all_answers_are_wrong_the_page_says_whether_there_is_a_right_one(self, verdicts, witness, said):
+        text = drawing.witness(solved(*verdicts, search=Search("done", witness, "", 0.1)))
+        assert said in text and (said != "") == ("No run makes" in text or "but Spot has" in text)
+        timeout = solved(*verdicts, search=Search("timeout", None, "stopped", 2.0))
+        assert "No run makes" not in drawing.witness(timeout) and "but Spot has" not in drawing.witness(timeout)
 
     def test_who_had_less_time_because_of_others_is_told_so(self):
         text = "".join(Reader(drawing.witness(replace(solved("timeout", "unchecked"), crowded=True))).text)
@@ -144,6 +161,8 @@ class TestComparisons:
     def test_other_answers_are_counted_beside_the_expected_one(self):
         one, text = self.side(["b;{1}", "&ab;{1}"], ["&ab;{1}", "&ba;{1}"])
         assert not one.same_texts
+        second = drawing.comparisons(replace(one, shown=1), one)
+        assert "Before <span" in second and "<code>a &amp; b; cycle{1}</code>" in second
         assert "1 of 2 answers are others" in text and "Renamed it would be a; cycle{1}" in text
 
     def test_what_cannot_be_asked_says_why_and_counts_for_nothing(self):
