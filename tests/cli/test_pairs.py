@@ -96,7 +96,7 @@ def test_the_folder_is_measured_and_asked_again(symbinv, trained, file, tmp_path
     measured = json.loads(told.out)
     assert measured["groups"][0]["summary"]["accuracy"] == json.loads(out)["test_accuracy"]
     assert measured["alpha_covariance"]["alpha_covariance"] == 1 and not measured["alpha_covariance"]["renamed"]
-    every = symbinv("evaluate", folder, "--data", file, "--split", "all", "--rows", 300)
+    every = symbinv("evaluate", folder, "--data", file, "--split", "all", "--rows", 300, "--n-best", 2)
     assert re.search(r"questions  as in the data .*\nall +300 ", every.out) and "verified" not in every.out
     assert measure_pairs(folder)["test_alpha_covariance"] == 1
 
