@@ -51,15 +51,11 @@ def test_a_word_that_is_read_as_an_operator_before_a_name_is_told(solve, symbinv
         assert symbinv("verify", str(path), witness).err == "".join(line.format("formula") for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        *((text, ["GO"]) for text in ("G GO", "GO -> F stop", "!GO U READY", "GO & STOP", "G(GO -> F GO)")),
-        *((text, []) for text in ("GF a", "FG a", "XX a", "G Ga", "G Fp0", "F GFP", 'G "GO"', "GP", "F P -> GQ")),
-    ],
-)
-def test_a_pair_of_letters_is_told_where_names_are_words_and_operators_stand_apart(text, words):
-    assert [told.split()[0] for told in told_of_names(text)] == words
+def test_a_pair_of_letters_is_told_where_names_are_words_and_operators_stand_apart():
+    for text in ("G GO", "GO -> F stop", "!GO U READY", "GO & STOP", "G(GO -> F GO)"):
+        assert [told.split()[0] for told in told_of_names(text)] == ["GO"]
+    for text in ("GF a", "FG a", "XX a", "G Ga", "G Fp0", "F GFP", 'G "GO"', "GP", "F P -> GQ"):
+        assert not told_of_names(text)
 
 
 def test_lines_of_standard_input_are_questions(solve):
