@@ -146,10 +146,7 @@ def test_a_visit_open_solve_rename_mistype_and_recover(opened):
 
     number, slider = (page.locator(f"#symbols input[type={kind}]") for kind in ("number", "range"))
     for key, count in (("Home", FEWEST), ("End", MOST), ("1", FEWEST), ("21", MOST), ("", FEWEST), ("12", 12)):
-        if len(key) > 2:
-            slider.press(key)
-        else:
-            number.fill(key)
+        slider.press(key) if len(key) > 2 else number.fill(key)
         wanted = with_symbols(ascii_lowercase[:count])
         page.wait_for_function("e => document.querySelector('#formula textarea').value == e", arg=wanted)
     page.locator("#results").wait_for(state="hidden", timeout=1000)  # it belongs to another formula
