@@ -6,27 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.logic import (
-    Assignment,
-    FormulaSyntaxError,
-    Trace,
-    assignment_to_infix,
-    assignment_to_prefix,
-    parse,
-    parse_assignment,
-    parse_assignment_infix,
-    parse_infix,
-    parse_lbt,
-    parse_prefix,
-    parse_trace,
-    read_assignment,
-    read_trace,
-    to_infix,
-    to_lbt,
-    to_prefix,
-    trace_to_infix,
-    trace_to_prefix,
-)
+from hf_symbinv import logic
+from hf_symbinv.logic import Assignment, Trace
 from hf_symbinv.logic.clauses import clauses_to_infix, clauses_to_prefix, parse_clauses, read_clauses
 
 from .strategies import formulas, names, steps
@@ -38,15 +19,20 @@ clause_lists = st.lists(st.lists(literals, min_size=1, max_size=3).map(tuple), m
 # Kind of value → values, and what writes and reads them: prefix notation first, then infix, then others.
 NOTATIONS = {
     "formula": (
-        formulas(), [(to_prefix, parse_prefix), (to_infix, parse_infix), (to_infix, parse), (to_lbt, parse_lbt)]
+        formulas(),
+        [(logic.to_prefix, logic.parse_prefix), (logic.to_infix, logic.parse_infix), (logic.to_infix, logic.parse),
+         (logic.to_lbt, logic.parse_lbt)],
     ),
     "trace": (
-        traces, [(trace_to_prefix, parse_trace), (trace_to_infix, read_trace), (trace_to_prefix, read_trace)]
+        traces,
+        [(logic.trace_to_prefix, logic.parse_trace), (logic.trace_to_infix, logic.read_trace),
+         (logic.trace_to_prefix, logic.read_trace)],
     ),
     "assignment": (
         assignments,
-        [(assignment_to_prefix, parse_assignment), (assignment_to_infix, parse_assignment_infix),
-         (assignment_to_prefix, read_assignment), (assignment_to_infix, read_assignment)],
+        [(logic.assignment_to_prefix, logic.parse_assignment),
+         (logic.assignment_to_infix, logic.parse_assignment_infix),
+         (logic.assignment_to_prefix, logic.read_assignment), (logic.assignment_to_infix, logic.read_assignment)],
     ),
     "clauses": (
         clause_lists,
@@ -103,10 +89,10 @@ def test_prefix_is_compact_where_every_token_is_one_character_and_infix_has_the_
 
 
 def test_assignments_are_renamed_and_sorted():
-    assignment = parse_assignment("b0a1")
+    assignment = logic.parse_assignment("b0a1")
     assert assignment.symbols() == ("b", "a")
-    assert assignment_to_prefix(assignment.sorted()) == "a1b0"
-    assert assignment_to_prefix(assignment.rename({"a": "b", "b": "a"})) == "a0b1"
+    assert logic.assignment_to_prefix(assignment.sorted()) == "a1b0"
+    assert logic.assignment_to_prefix(assignment.rename({"a": "b", "b": "a"})) == "a0b1"
     with pytest.raises(ValueError, match="'b' and 'a' would both become 'a'"):
         assignment.rename({"b": "a"})
 
@@ -119,6 +105,6 @@ def test_brackets_may_be_left_out_where_infix_notation_needs_none():
     ("text", "operator"), [("a | b & c", "&"), ("(a ^ b) & c", "^"), ("a & !!b", "!"), ("(1)", "1")]
 )
 def test_a_formula_that_is_no_conjunction_of_disjunctions_of_literals_is_refused(text, operator):
-    with pytest.raises(FormulaSyntaxError, match="stands inside a clause; write clauses as") as refused:
+    with pytest.raises(logic.FormulaSyntaxError, match="stands inside a clause; write clauses as") as refused:
         read_clauses(text)
     assert refused.value.reason.startswith(repr(operator))

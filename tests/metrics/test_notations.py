@@ -4,20 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_symbinv.logic import (
-    Assignment,
-    FormulaSyntaxError,
-    Trace,
-    assignment_to_infix,
-    assignment_to_prefix,
-    parse_infix,
-    parse_prefix,
-    to_infix,
-    to_lbt,
-    to_prefix,
-    trace_to_infix,
-    trace_to_prefix,
-)
+from hf_symbinv import logic
 from hf_symbinv.metrics.alpha_covariance import compute_alpha_covariance, measure_alpha_covariance
 from hf_symbinv.metrics.ltl_witness import compute_ltl_witness
 from hf_symbinv.metrics.notations import (
@@ -32,9 +19,9 @@ from hf_symbinv.metrics.prop_assignment import compute_prop_assignment
 
 from ..logic.strategies import formulas, names, steps
 
-TRACE = st.builds(Trace, st.lists(steps, max_size=2), st.lists(steps, min_size=1, max_size=2))
+TRACE = st.builds(logic.Trace, st.lists(steps, max_size=2), st.lists(steps, min_size=1, max_size=2))
 ASSIGNMENT = st.dictionaries(names, st.booleans(), min_size=1, max_size=4).map(
-    lambda values: Assignment(tuple(values.items()))
+    lambda values: logic.Assignment(tuple(values.items()))
 )
 # Letters that make names of infix notation which are formulas in prefix notation.
 CONFUSABLE = formulas(frozenset({"ap", "1", "U", "R", "W", "M", "X", "F", "!"}), st.sampled_from("ab"), max_leaves=3)
@@ -44,39 +31,40 @@ PAIRS = st.lists(st.tuples(st.one_of(formulas(), CONFUSABLE), TRACE), min_size=1
 class TestNotationsOfTexts:
     @given(PAIRS)
     def test_formulas_and_traces_in_one_notation_are_read_as_they_are_meant(self, pairs):
-        wanted = [to_prefix(formula) for formula, _ in pairs]
-        for write, write_trace in ((to_prefix, trace_to_prefix), (to_infix, trace_to_infix)):
+        wanted = [logic.to_prefix(formula) for formula, _ in pairs]
+        for write, write_trace in ((logic.to_prefix, logic.trace_to_prefix), (logic.to_infix, logic.trace_to_infix)):
             texts, traces = [write(formula) for formula, _ in pairs], [write_trace(trace) for _, trace in pairs]
             read = formulas_in_prefix(texts, traces, TRACES)
-            assert [to_prefix(parse_prefix(text)) for text in read] == wanted
+            assert [logic.to_prefix(logic.parse_prefix(text)) for text in read] == wanted
             answers = [answer_in_prefix(text, TRACES) for text in traces]
-            assert answers == [trace_to_prefix(trace) for _, trace in pairs]
+            assert answers == [logic.trace_to_prefix(trace) for _, trace in pairs]
 
     @given(st.one_of(formulas(), CONFUSABLE), TRACE, TRACE)
     def test_each_pair_of_a_list_may_be_in_its_own_notation_or_is_refused(self, formula, one, other):
-        texts = [to_prefix(formula), to_infix(formula)]
+        texts = [logic.to_prefix(formula), logic.to_infix(formula)]
         try:
-            read = formulas_in_prefix(texts, [trace_to_prefix(one), trace_to_infix(other)], TRACES)
+            read = formulas_in_prefix(texts, [logic.trace_to_prefix(one), logic.trace_to_infix(other)], TRACES)
         except NotationError:
             meanings = []
             for text in texts:
                 try:
-                    meanings.append((parse_prefix(text), parse_infix(text)))
-                except FormulaSyntaxError:
+                    meanings.append((logic.parse_prefix(text), logic.parse_infix(text)))
+                except logic.FormulaSyntaxError:
                     continue
             assert any(prefix != infix for prefix, infix in meanings)
         else:
-            assert [parse_prefix(text) for text in read] == [formula, formula]
+            assert [logic.parse_prefix(text) for text in read] == [formula, formula]
 
     @given(TRACE)
     def test_no_text_is_a_trace_in_both_notations(self, trace):
-        assert trace_notation(trace_to_prefix(trace)) == "prefix" and trace_notation(trace_to_infix(trace)) == "infix"
+        assert trace_notation(logic.trace_to_prefix(trace)) == "prefix"
+        assert trace_notation(logic.trace_to_infix(trace)) == "infix"
 
     @given(ASSIGNMENT)
     def test_assignments_are_read_in_both(self, assignment):
-        wanted = assignment_to_prefix(assignment)
+        wanted = logic.assignment_to_prefix(assignment)
         assert answer_in_prefix(wanted, ASSIGNMENTS) == wanted
-        assert answer_in_prefix(assignment_to_infix(assignment), ASSIGNMENTS) == wanted
+        assert answer_in_prefix(logic.assignment_to_infix(assignment), ASSIGNMENTS) == wanted
         assert ASSIGNMENTS.notation_of(wanted) == "prefix"
 
     @given(st.text(alphabet='{}; "cyle=a10'))
@@ -85,7 +73,7 @@ class TestNotationsOfTexts:
             for notation in ("auto", "prefix", "infix", "lbt"):
                 try:
                     assert isinstance(answer_in_prefix(text, kind, notation), str)
-                except (FormulaSyntaxError, NotationError):
+                except (logic.FormulaSyntaxError, NotationError):
                     assert kind.notation_of(text) is not None
 
 
@@ -111,8 +99,8 @@ class TestFormulasWithTwoMeanings:
             assert formulas_in_prefix(["Uab"], [""], TRACES, notation) == [meant]
 
     def test_lbt_is_read_when_it_is_asked_for(self):
-        formula = parse_infix("request U (t & p0)")
-        assert formulas_in_prefix([to_lbt(formula)], ["{1}"], TRACES, "lbt") == [to_prefix(formula)]
+        formula = logic.parse_infix("request U (t & p0)")
+        assert formulas_in_prefix([logic.to_lbt(formula)], ["{1}"], TRACES, "lbt") == [logic.to_prefix(formula)]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +188,7 @@ class TestAlphaCovariance:
 
         def answer(formulas):
             asked.extend(formulas)
-            return [f"cycle{{{to_infix(parse_infix(text).operands[0])}}}" for text in formulas]
+            return [f"cycle{{{logic.to_infix(logic.parse_infix(text).operands[0])}}}" for text in formulas]
 
         result = measure_alpha_covariance(answer, ["G(request -> q)"], alphabet=["p", "ack_1"], notation="infix")
         assert result["alpha_covariance"] == 1 and asked == ["G(p -> ack_1)", "G(ack_1 -> p)"]
