@@ -261,7 +261,7 @@ class SymbolInvariantForConditionalGeneration(TokenHeadModel, SymbolInvariantGen
 
 def answers_per_input(name: str, answers: int, inputs: int) -> int:
     """How many answers each input has; refuses the argument of this name if not all have as many."""
-    each, rest = divmod(answers, inputs)
+    each, rest = answers // inputs, answers % inputs  # numbers of an export know no divmod
     if rest or not each:
         raise ValueError(f"{name} has batch {answers}, the encoder's output {inputs}; the first must be its multiple")
     return each
