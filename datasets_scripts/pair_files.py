@@ -160,10 +160,10 @@ def _rows_of_data_set(source: str, config: str | None) -> dict[str, Iterator[tup
     """The splits of a folder or of a data set on the Hub, as `datasets` finds them."""
     import datasets
 
-    if not Path(source).is_dir() and not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", source):
-        raise PairsFormatError(f"{source}: no such file; name one of {', '.join(SUFFIXES)}, a folder or OWNER/NAME")
     if Path(source).is_dir():
         require_plain(Path(source))
+    elif not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", source):
+        raise PairsFormatError(f"{source}: no such file; name one of {', '.join(SUFFIXES)}, a folder or OWNER/NAME")
     try:
         with quiet():
             found = datasets.load_dataset(source, config)

@@ -7,7 +7,6 @@ that it does not name may have any value.
 from __future__ import annotations
 
 import re
-import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,8 +159,3 @@ def read_yaml_file(path: Path, error: type[UserError] = YamlError) -> Any:
 def is_text(value: Any) -> bool:
     """Whether a value is a text that files can hold: without halves of surrogate pairs, which UTF-8 has not."""
     return isinstance(value, str) and re.search("[\ud800-\udfff]", value) is None
-
-
-def is_finite(value: Any) -> bool:
-    """Whether a value is a number that is neither infinite nor NaN, and an integer no larger than any float."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

@@ -104,7 +104,7 @@ class Settings:
             shown = repr(value) if is_plain else f"a {type(value).__name__}"
             raise ValueError(f"{name}={shown}: {why}; leave this argument out")
         for name in ("num_beams", "num_return_sequences"):
-            if not str(value := self.get(name) or 1).isdigit():
+            if (value := self.get(name)) is not None and (not hasattr(value, "__index__") or value < 1):
                 raise ValueError(f"{name}={value!r}: must be an integer of at least 1")
         if (value := self.get("early_stopping")) not in (None, False, True, "never"):
             raise ValueError(f'early_stopping={value!r}: must be True, False or "never"')

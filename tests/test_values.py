@@ -7,7 +7,7 @@ from annotated_types import Len
 from typing_extensions import TypedDict
 
 from hf_symbinv.errors import UserError
-from hf_symbinv.values import YamlError, is_finite, is_kind, is_text, read_yaml, read_yaml_file, require_kinds
+from hf_symbinv.values import YamlError, is_kind, is_text, read_yaml, read_yaml_file, require_kinds
 
 
 class _Point(TypedDict):
@@ -70,11 +70,6 @@ def test_a_long_value_is_cut():
 def test_texts_that_files_can_hold():
     assert is_text("") and is_text("ä\x00😀")
     assert not any(map(is_text, ("\ud800", "a\udfff", b"a", None, 1)))
-
-
-def test_finite_numbers():
-    assert is_finite(1) and is_finite(0.5)
-    assert not any(map(is_finite, (float("inf"), float("nan"), 10**400, True, "1", None)))
 
 
 @pytest.mark.parametrize(

@@ -52,17 +52,18 @@ _OPERATOR = re.compile(
   )""",
     re.VERBOSE,
 )
+_CAPITAL = "[A-EH-LN-QSTYZ]"  # that is no operator
 # What looks like one name and is an operator before another, as in Spot: `FULL` is F ULL. What people mean as
 # operators, such as GFa, Fp0 and GFready, is left out. A pair such as `GO` may be either.
 _JOINED = re.compile(
-    rf"{QUOTED}|(?<![\w.])(?!F(?i:alse)(?!{_WORD}))(?:(?P<pair>[FGX][A-EH-LN-QSTYZ])(?!{_WORD})"
+    rf"{QUOTED}|(?<![\w.])(?!F(?i:alse)(?!{_WORD}))(?:(?P<pair>[FGX]{_CAPITAL})(?!{_WORD})"
     rf"|(?P<word>(?:[FGX][a-z_]|[FGX]+[A-EH-WYZ])[A-Za-z_]{_WORD}*))",
     re.DOTALL,
 )
 # Where an operator stands apart from a name, or names are words of large letters, a pair is a name too, unless there
 # are names of one large letter.
-_APART = re.compile(rf"(?<![\w.])(?:[FGX]\s+{_WORD}|(?:[A-EH-LN-QSTYZ]|[MRUVW][A-Z])[A-Z])")
-_LARGE_LETTER = re.compile(rf"(?<![\w.])[A-EH-LN-QSTYZ](?!{_WORD})")
+_APART = re.compile(rf"(?<![\w.])(?:[FGX]\s+{_WORD}|(?:{_CAPITAL}|[MRUVW][A-Z])[A-Z])")
+_LARGE_LETTER = re.compile(rf"(?<![\w.]){_CAPITAL}(?!{_WORD})")
 _OPERATOR_OF_GROUP = {
     "true": "1",
     "false": "0",

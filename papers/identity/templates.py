@@ -49,7 +49,7 @@ from hf_symbinv.errors import UserError, in_short
 from hf_symbinv.files import path_here, write_atomically
 from hf_symbinv.hub.cards.dataset import LICENSE, DataFile, size_category
 from hf_symbinv.hub.cards.rendering import check_card
-from hf_symbinv.values import is_finite, read_yaml_file
+from hf_symbinv.values import read_yaml_file
 
 CLS = "[CLS]"  # the last token of every string that a model reads, where it answers
 SYMBOL = re.compile(r"s(\d+)")
@@ -284,6 +284,11 @@ def _built_in(name: str) -> TemplateTask:
     return _task(name, *_TASKS[name]) if name in _TASKS else _majority(int(name.removeprefix("majority-")))
 
 
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a number that is neither infinite nor NaN, and an integer no larger than any float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
 def _read_template(path: Path, index: int, entry: Any) -> Template:
     if not isinstance(entry, dict) or set(entry) - {"weight"} != {"text", "label"}:
         raise TemplateError(
@@ -291,11 +296,11 @@ def _read_template(path: Path, index: int, entry: Any) -> Template:
             f"{in_short(entry)}"
         )
     label, weight = entry["label"], entry.get("weight", 1.0)
-    if not isinstance(label, str) and not is_finite(label):
+    if not isinstance(label, str) and not _is_finite(label):
         raise TemplateError(
             f"{path}: label {in_short(label)} of template {index} is neither a number nor a token; quote it"
         )
-    if not is_finite(weight):
+    if not _is_finite(weight):
         raise TemplateError(f"{path}: weight {in_short(weight)} of template {index} must be a positive number")
     return Template(tuple(str(entry["text"]).split()), label if isinstance(label, str) else float(label), float(weight))
 

@@ -222,7 +222,10 @@ def own(**changes) -> dict:
         ),
         (own(templates=[{"text": "a b", "label": True}]), "label True of template 0 is neither a number nor a token"),
         (own(templates=[{"text": "a b", "label": float("nan")}]), "label nan of template 0 is neither a number"),
-        (own(templates=[{"text": "a b", "label": 10**400}]), "of template 0 is neither a number nor a token"),
+        *(
+            (own(templates=[{"text": "a b", "label": label}]), "of template 0 is neither a number nor a token")
+            for label in (10**400, math.inf, None)
+        ),
         (own(templates=[{"text": "a b", "label": 1, "weight": "much"}]), "weight 'much' of template 0 must be"),
         (own(templates=[{"text": "a b", "label": 1, "weight": 10**400}]), "of template 0 must be a positive number"),
         (own(templates=[{"text": "a b", "label": 1, "weight": -2}]), "weight -2 of template 0 must be positive"),
