@@ -30,14 +30,15 @@ PRESETS: dict[str, dict[str, Any]] = {
     "ltl": {
         "base_vocab_size": 13, "num_symbols": 5, "d_model": 64, "encoder_layers": 8, "decoder_layers": 8,
         "num_attention_heads": 4, "d_ff": 1024, "components": ["EP", "DP", "EA", "CP"], "encoder_positions": "tree",
-        "token_arity": {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 11: 2, 12: 1},
+        "scale_embedding": False, "token_arity": {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 11: 2, 12: 1},
         "grammar": {"name": "lasso", "operand": [3, 4], "unary": [7], "binary": [5, 6],
                     "separator": 8, "cycle_start": 9, "cycle_end": 10},
     },
     "prop": {
         "base_vocab_size": 10, "num_symbols": 5, "d_model": 96, "d_ff": 768, "encoder_layers": 6, "decoder_layers": 6,
         "num_attention_heads": 6, "components": ["EP", "DP", "EA", "DA", "CP"], "encoder_positions": "tree",
-        "token_arity": {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 8: 2, 9: 2}, "grammar": {"name": "assignment", "values": [3, 4]},
+        "scale_embedding": False, "token_arity": {3: 0, 4: 0, 5: 2, 6: 2, 7: 1, 8: 2, 9: 2},
+        "grammar": {"name": "assignment", "values": [3, 4]},
     },
 }  # fmt: skip
 _ONE_STREAM = {"symbol_embedding": "learned", "components": ["EP", "DP", "CP"]}
@@ -117,7 +118,7 @@ class SymbolInvariantConfig(PreTrainedConfig):
         identity_multiplier: a and b are stored divided by this; Adam moves them as with so many times the rate.
         embedding_norm: of an encoder alone, LayerNorm of embeddings plus positions, and no factor sqrt(D), as in BERT.
         normalize_embeddings: L2-normalise the rows of the embedding table, before look-up and projection.
-        scale_embedding: multiply looked-up rows by sqrt(D), as BART's. False for who makes SIT's tables as its release.
+        scale_embedding: multiply looked-up rows by sqrt(D), as BART's. Beside them `"tree"` positions are small.
         extra_streams: logits of base tokens are a mean over at least so many streams. Those beyond an example's symbols
             show placeholders everywhere; they take no part in aggregated attention, where an example without symbols
             has zeros. For checkpoints of SIT's release, which has a stream for each symbol of a list; default 0.

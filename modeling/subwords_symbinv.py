@@ -19,8 +19,7 @@ from .numbering_symbinv import Names, SymbolEncoding, SymbolNumbering, Tokenizat
 from .text_symbinv import compiled, composed, skeleton
 from .versions_symbinv import AddedToken, BatchEncoding, TokenizersBackend
 
-# Unicode keeps these two for the inside of programs: the first stands for a symbol's first character, the other for
-# each further one.
+# Unicode keeps these two for the inside of programs: one stands for a symbol's first character, one for each other.
 _FIRST, _FURTHER = "\ufdd0", "\ufdd1"
 # Role → default, in the order of the ids that training gives them.
 _SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>"}

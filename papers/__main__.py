@@ -32,14 +32,14 @@ short: repeat the command to go on
 EXAMPLE = """\
 $ python -m papers --list
 sit-1               159 Renamed and reduced training data (SIT Table 1, ITE Tables 2, 7 and 8)
-sit-2               301 Components, propositional logic (SIT Tables 2 and 6)
-sit-3               214 Components, LTL (SIT Tables 3 and 6)
+sit-2               349 Components, propositional logic (SIT Tables 2 and 6)
+sit-3               332 Components, LTL (SIT Tables 3 and 6)
 sit-4                81 Trained models converted to streams (SIT Table 4)
 sit-heatmap          69 More symbols and longer formulas than in training (SIT Figure 2, ITE Figures 3 and 5)
 sit-supplement       14 Heat maps of alpha-renaming before and after the supplement, LTL (SIT Figure 4)
 sit-topn             10 Top-N accuracy on the heat map, propositional logic (SIT Appendix I)
 sit-cost             26 Decoding time and memory by number of symbols (SIT Appendix J and section 5.7)
-sit-scale               Embeddings with and without the factor sqrt(D), propositional logic (in no paper)
+sit-scale           188 Embeddings with and without the factor sqrt(D), propositional logic (in no paper)
 sit-dp              122 Streams without DP, after trainings of several kinds, LTL (SIT Table 6)
 ite-3                99 Alpha-covariance with more symbols than in training (ITE Table 3)
 ite-copy            103 Copying strings: mean edit distances (ITE Tables 5 and 6, Appendix E, SIT Appendix E)
