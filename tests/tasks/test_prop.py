@@ -17,6 +17,7 @@ def test_tokens_arities_and_grammar_are_those_of_the_models_preset():
     assert config.grammar == own.grammar == PROP.grammar
     assert [PROP.base_tokens[value] for value in PROP.grammar["values"]] == ["0", "1"]
     assert config.encoder_positions == own.encoder_positions == "tree"
+    assert not config.scale_embedding and not own.scale_embedding
     for name in ("bos_token_id", "pad_token_id", "eos_token_id"):
         assert getattr(config, name) == getattr(own, name) == getattr(tokenizer, name)
 
