@@ -51,6 +51,7 @@ ite-times             1 Time in which Spot finds a trace, by symbols and length 
 symbols-curve       107 Right answers by number of symbols and by size, and when a wrapper is enough (in no paper)
 symbols-curve-prop      Right assignments by number of symbols and by size, and when a wrapper is enough (in no paper)
 symbols-curve-copy  139 Right copies by number of symbols and by length, and when a wrapper is enough (in no paper)
+symbols-catch-up        How many rows with more symbols canonical names need to catch up with streams (in no paper)
 lexinv-markov        59 A language of six symbols, with the exact best lexinvariant predictor (LI Theorem 2.1)
 lexinv-streams       68 The language of six symbols by streams and by others, of one size and training (not in LI)
 lexinv-text          71 Characters of prose and code: perplexity by context (LI Figures 3 and 7)

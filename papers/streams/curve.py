@@ -200,20 +200,33 @@ def questions(job: Job) -> dict[str, list[str]]:
 
 
 def training_data(job: Job) -> datasets.DatasetDict:
-    """Rows to learn from, none of which is a renaming of a question; those of a task and scale are drawn once."""
+    """Rows to learn from, none of which is a renaming of a question; `more` of them have more symbols than others."""
+    import datasets
+
+    sizes, more = job.sizes["data"], job.values.get("more", 0)
+    few = rows_of(job, "rows", range(1, sizes["num_symbols"] + 1), sizes["rows"])
+    kept = few.train_test_split(sizes["held_out"], shuffle=False)
+    train = kept["train"]
+    if more:
+        many = rows_of(job, "more", sizes["more"]["symbols"], sizes["more"]["rows"]).select(range(more))
+        train = datasets.concatenate_datasets([many, train.select(range(more, len(train)))])
+    return datasets.DatasetDict({"train": train, "validation": kept["test"], "test": kept["test"]})
+
+
+def rows_of(job: Job, name: str, numbers: Sequence[int], count: int) -> datasets.Dataset:
+    """So many rows whose questions have one of `numbers` of symbols; those of a task and scale are drawn once."""
     import datasets
 
     from hf_symbinv.tasks import load_task
 
     sizes, task = job.sizes["data"], load_task(job.sizes["task"])
-    file = job.shared / f"curve-{task.name}-rows.parquet"
+    file = job.shared / f"curve-{task.name}-{name}.parquet"
     if not file.exists():
-        job.say("  rows to learn from")
+        job.say(f"  {count:,} rows to learn from")
         seen = {task.alpha_class(text) for texts in questions(job).values() for text in texts}
         rows: list[dict[str, Any]] = []
-        numbers = range(1, sizes["num_symbols"] + 1)
-        every = pairs(task, numbers, sizes["min_size"], sizes["max_size"], "rows")
-        while len(rows) < sizes["rows"]:
+        every = pairs(task, numbers, sizes["min_size"], sizes["max_size"], name)
+        while len(rows) < count:
             question, answer = next(every)
             if (form := task.alpha_class(question)) not in seen:
                 seen.add(form)
@@ -222,8 +235,7 @@ def training_data(job: Job) -> datasets.DatasetDict:
         part = file.with_suffix(".part")
         datasets.Dataset.from_list(rows).to_parquet(part)
         part.replace(file)
-    kept = datasets.Dataset.from_parquet(str(file)).train_test_split(sizes["held_out"], shuffle=False)
-    return datasets.DatasetDict({"train": kept["train"], "validation": kept["test"], "test": kept["test"]})
+    return datasets.Dataset.from_parquet(str(file))
 
 
 def renamed(task: SymbolTask, data: datasets.DatasetDict, seed: int, increasing: bool) -> datasets.DatasetDict:
@@ -260,7 +272,8 @@ def trained(job: Job) -> Checkpoint:
     from papers.harness.scales import Scale
 
     kind, sizes, task = job.values["model"], job.sizes, load_task(job.sizes["task"])
-    folder = job.shared / f"curve-{task.name}-{kind}-seed{job.seed}"
+    more = "-{more}".format_map(job.values) if job.values.get("more") else ""
+    folder = job.shared / f"curve-{task.name}-{kind}{more}-seed{job.seed}"
     data = training_data(job)
     if kind == "spread":
         kind, data = "learned", renamed(task, data, job.seed, increasing=True)
@@ -387,16 +400,25 @@ def _rows() -> Iterator[Setting]:
     yield Setting(("learned rows, invariant, 5 votes",), {"model": "learned", "votes": 5})
 
 
+def _catch_up_rows() -> Iterator[Setting]:
+    yield Setting(("streams",), {"model": "streams", "votes": 0})
+    for more in (0, 100, 1_000, 10_000):
+        yield Setting((f"canonical names, {more:,} rows",), {"model": "canonical", "votes": 0, "more": more})
+
+
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     Experiment(
         name=name,
         family=FAMILY,
         measures=(*BY_RANGE.values(), CHANGED, MILLISECONDS),
-        rows=tuple(_rows()),
+        rows=tuple(rows()),
         measure=measure,
         compared=tuple(BY_RANGE.values()),
         best="highest",
         draw=functools.partial(draw, name),
     )
-    for name in ("symbols-curve", "symbols-curve-prop", "symbols-curve-copy")
+    for name, rows in {
+        "symbols-curve": _rows, "symbols-curve-prop": _rows, "symbols-curve-copy": _rows,
+        "symbols-catch-up": _catch_up_rows,
+    }.items()
 )

@@ -85,6 +85,19 @@ def test_training_rows_get_an_increasing_choice_of_names_or_any():
 
 
 @pytest.mark.slow
+def test_rows_with_more_symbols_take_the_place_of_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    assert main(["symbols-catch-up", "--output", str(tmp_path)]) == DONE
+    content = json.loads((tmp_path / "smoke" / "tables" / "symbols-catch-up.json").read_text())
+    assert [row["labels"][0] for row in content["rows"]] == ["canonical names, 0 rows", "canonical names, 100 rows"]
+    [many] = tmp_path.rglob("curve-ltl-more.parquet")
+    assert {len(names) for names in datasets.Dataset.from_parquet(str(many))["symbols"]} == {4}
+    records = [json.loads(file.read_text())["data"]["splits"]["train"] for file in sorted(tmp_path.rglob("run.json"))]
+    assert [record["rows"] for record in records] == [180, 180]
+    assert sorted(record["symbols"][1] for record in records) == [3, 4]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["symbols-curve", "symbols-curve-prop", "symbols-curve-copy"])
 def test_the_table_at_the_smallest_scale(table, tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
