@@ -11,6 +11,7 @@ from transformers.generation.streamers import BaseStreamer
 from hf_symbinv import SymbolInvariantConfig, SymbolInvariantForCausalLM, SymbolInvariantForConditionalGeneration
 
 SIZES = {"d_model": 18, "encoder_layers": 1, "decoder_layers": 2, "num_attention_heads": 3, "d_ff": 11, "dropout": 0.0}
+SIZES |= {"scale_embedding": True}  # random models then name symbols
 BASE, PAD, EOS, START = 13, 1, 2, 0  # of the "ltl" preset
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TOKENS = ["<s>", "<pad>", "</s>", *"01&|!;{}UX"]

@@ -48,7 +48,8 @@ def batch_of(task, pairs):
 def small(task=PROP, **fields):
     torch.manual_seed(0)
     sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "num_attention_heads": 2, "d_ff": 16}
-    model = SymbolInvariantForConditionalGeneration(task.config(**sizes, dropout=0.0, loss="cross_entropy", **fields))
+    fields |= {"dropout": 0.0, "loss": "cross_entropy", "scale_embedding": True}
+    model = SymbolInvariantForConditionalGeneration(task.config(**sizes, **fields))
     model.generation_config.max_new_tokens = 12
     return model.train()
 
