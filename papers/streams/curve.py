@@ -418,7 +418,9 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         draw=functools.partial(draw, name),
     )
     for name, rows in {
-        "symbols-curve": _rows, "symbols-curve-prop": _rows, "symbols-curve-copy": _rows,
+        "symbols-curve": _rows,
+        "symbols-curve-prop": _rows,
+        "symbols-curve-copy": _rows,
         "symbols-catch-up": _catch_up_rows,
     }.items()
 )
