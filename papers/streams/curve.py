@@ -401,9 +401,9 @@ def _rows() -> Iterator[Setting]:
 
 
 def _catch_up_rows() -> Iterator[Setting]:
-    yield Setting(("streams",), {"model": "streams", "votes": 0})
     for more in (0, 100, 1_000, 10_000):
         yield Setting((f"canonical names, {more:,} rows",), {"model": "canonical", "votes": 0, "more": more})
+    yield Setting(("streams, 0 rows",), {"model": "streams", "votes": 0})
 
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
