@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 
 from hf_symbinv.errors import UserError, in_short, nearest
@@ -60,12 +61,21 @@ class Names:
         if len(signals) == 1:
             return signals.pop()
         parts = [name.rpartition(".")[2] for name in self._shown]
-        remedy = "write its full name"
-        if not found and any(f"{part}[".startswith(f"{symbol}[") for part in parts):
-            remedy = f'a bit of a vector is called "{symbol}[0]"'
+        remedy, stem = "write its full name", symbol.rpartition(".")[2].partition("[")[0]
+        vectors = [
+            name for name, part in zip(self._shown, parts, strict=True) if part.startswith(f"{stem}[") or part == symbol
+        ]
+        if not found and vectors:
+            remedy = f'a bit of a vector is called "{_last_bit(vectors[-1])}"'
         elif not found and (near := nearest(symbol, parts)):
             remedy = f"did you mean {near}?"
         has = f"has {in_short(', '.join(self._shown))}" if any(self._shown) else "names none"
         if found:
             has = f"has several that end so, {in_short(', '.join(found))}"
         raise TraceFileError(f"{source}: no signal is called {symbol}, and it {has}; {remedy}")
+
+
+def _last_bit(vector: str) -> str:
+    """The last bit of a vector, which a file calls `top.data[7:4]`, `data[4]` or `data`: `top.data[4]`, and so on."""
+    bits = re.search(r"\[(?:-?\d+:)?(-?\d+)\]$", vector)
+    return f"{vector[: bits.start()]}[{bits[1]}]" if bits else f"{vector}[0]"

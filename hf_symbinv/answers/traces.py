@@ -155,7 +155,8 @@ def read_recording(path: Path, symbols: Iterable[str], clock: str | None = None,
             known[row] = {name: value for name, value in step.items() if name in symbols}, repeats
         steps.append(known[row])
     if not steps:
-        raise TraceFileError(f"{source}: has no step; give at least one")
+        remedy = f"because {clock} never rises; choose another --clock, or none" if clock else "give at least one"
+        raise TraceFileError(f"{source}: has no step{', ' if clock else '; '}{remedy}")
     marks = [repeats for _, repeats in steps]
     loop = marks.index(True) if True in marks else None
     if loop is not None and not all(marks[loop:]):

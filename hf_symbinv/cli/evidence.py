@@ -14,7 +14,7 @@ from hf_symbinv.answers.clauses import ranges, read_clauses_certificate, verify_
 from hf_symbinv.answers.recorded import PropertyVerdict, verify_recording
 from hf_symbinv.answers.traces import ENDS, TABLE, WAVEFORM, Recording, read_recording, recording_of
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
-from hf_symbinv.cli.specifications import read_question
+from hf_symbinv.cli.specifications import is_file, read_question
 from hf_symbinv.cli.texts import Text, block, one_line
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import kind_of
@@ -75,7 +75,7 @@ def _verify_recording(options: argparse.Namespace, portfolio: Portfolio) -> int:
         specification = read_question(Text("formula", question), LTL, options.notation or "infix", options.finite)
         if not isinstance(specification, Specification):
             raise UserError(f"{question}: clauses have no traces; give a formula or a FILE.ltl")
-        if kind_of(name) in (TABLE, WAVEFORM):
+        if kind_of(name) in (TABLE, WAVEFORM) or is_file(name):  # of any other kind, which is refused
             recording = read_recording(Path(name), specification.symbols(), options.clock, name)
         else:
             recording = _written(name, specification)

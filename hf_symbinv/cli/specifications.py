@@ -48,7 +48,7 @@ def read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> 
 def _read_question(item: Text, task: SymbolTask, notation: str, finite: bool) -> Specification | Clauses:
     text, propositional = item.text, task.name == "prop"
     if not item.place.startswith("line "):
-        path, kind = Path(text), kind_of(text) if _FILE_NAME.fullmatch(text) or _is_file(text) else ""
+        path, kind = Path(text), kind_of(text) if _FILE_NAME.fullmatch(text) or is_file(text) else ""
         if kind == CLAUSES:
             return read_dimacs_file(path)
         if kind == SYNTHESIS:
@@ -73,7 +73,7 @@ def refuse_file(text: str, task: SymbolTask, notation: str) -> None:
     Raises:
         UserError: For a text that a file is called, or that has the form of a file's name.
     """
-    if not (_FILE_NAME.fullmatch(text) or _is_file(text)):
+    if not (_FILE_NAME.fullmatch(text) or is_file(text)):
         return
     remedy = f"--file {text} takes each line as a question"
     if kind_of(text) not in (SPECIFICATION, FINITE, SYNTHESIS, CLAUSES):
@@ -85,7 +85,8 @@ def refuse_file(text: str, task: SymbolTask, notation: str) -> None:
     raise UserError(f"{text}: is the name of a file; {remedy}")
 
 
-def _is_file(text: str) -> bool:
+def is_file(text: str) -> bool:
+    """Whether there is a file of this name."""
     with suppress(OSError, ValueError):  # no system has a file of such a name
         return Path(text).is_file()
     return False

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hf_symbinv.answers.traces import ENDS, TABLE, WAVEFORM
 from hf_symbinv.cli import BAD_INPUT, DONE, NOT_VERIFIED
 from hf_symbinv.cli.arguments import DEFAULT_TASK, add_task, add_timeout, command_parser
-from hf_symbinv.cli.specifications import FINITE, FORMULAS, SPECIFICATION, SYNTHESIS, refuse_file
+from hf_symbinv.cli.specifications import FINITE, FORMULAS, SPECIFICATION, SYNTHESIS, is_file, refuse_file
 from hf_symbinv.cli.texts import Text, add_notation, block, in_chunks, notation_of, one_line, read_items
 from hf_symbinv.errors import cut
 from hf_symbinv.files import kind_of
@@ -36,7 +36,7 @@ A FILE.ltl takes the place of a formula, and each of its properties is checked.
 A trace may be one that a simulator recorded, as TRACE.vcd or TRACE.csv. A
 recording without a cycle is the beginning of a trace: a property is `correct`
 if it holds however the trace goes on, `incorrect` if it cannot hold any more,
-and else `open`.
+and else `open`. With --finite it is the whole trace.
 
 Verdicts: correct, incorrect, invalid (no answer of the task, or a trace that
 denotes no word), timeout, error (the solver failed).
@@ -89,7 +89,12 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    recorded = len(options.pair) == 2 and kind_of(options.pair[1]) in (TABLE, WAVEFORM)
+    if len(options.pair) == 2 and kind_of(options.pair[0]) in (TABLE, WAVEFORM):
+        command.error(f"{options.pair[0]}: a trace stands after its formula; exchange the two")
+    recorded = len(options.pair) == 2 and (
+        kind_of(options.pair[1]) in (TABLE, WAVEFORM)
+        or (options.task in (None, DEFAULT_TASK) and is_file(options.pair[1]))  # of another kind, which is refused
+    )
     if options.clock and not recorded:
         command.error("--clock: only with a recorded trace, a TRACE.vcd")
     if options.finite and len(options.pair) != 2:

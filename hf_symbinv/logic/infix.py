@@ -181,7 +181,8 @@ def parse_infix(text: str) -> Formula:
             operators.append((_read_bounded(token, text, start), start))
         elif group == "name" or group == "quoted":
             if token in _OPERATOR_WORDS:
-                raise FormulaSyntaxError(f"expected a formula before the operator {token!r}", text, start)
+                hint = _named(text[:position])
+                raise FormulaSyntaxError(f"expected a formula before the operator {token!r}{hint}", text, start)
             operands.append(Formula.ap(token if group == "name" else unquote(token, text, start)))
             expecting_operand = False
         else:
@@ -198,7 +199,7 @@ def parse_infix(text: str) -> Formula:
                     expecting_operand = True
                 operators.append((operator, start))
     if expecting_operand:
-        raise FormulaSyntaxError("expected a formula, the text ends here", text, len(text))
+        raise FormulaSyntaxError(f"expected a formula, the text ends here{_named(text)}", text, len(text))
     _reduce(operands, operators, 0, text)
     if operators:
         raise FormulaSyntaxError(f"expected ')' for the '(' at position {operators[-1][1]}", text, len(text))
@@ -239,6 +240,8 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
         hint = f"; a name with brackets stands in double quotes: {quote(name[0] + index[0])}"
     elif character in "[<>=" and expecting_operand and re.search(r"[XFG]\s*$", text[:position]):
         hint = "; bounds are written X[3], F[2:5], G[0..3], F[2:]"
+    elif character == "[" and expecting_operand and before and before[0] in _OPERATOR_WORDS:
+        hint = f"; {before[0]} takes no bounds, only X, F and G do"
     elif character == "#":
         hint = "; `##2` of SystemVerilog is X[2], and a comment is a # with a blank on either side"
     elif position and text[position - 1 : position + 2] in ("|->", "|=>"):
@@ -262,13 +265,19 @@ def _unexpected(text: str, position: int, expecting_operand: bool, opened: int |
     elif character == "(" and before and before[0] in ("x", "f", "g"):
         hint = f"; operators are large letters, {before[0].upper()}"
     elif expecting_operand or character == '"' or re.match(_WORD, character):
-        hint = ""
+        hint = _named(text[:position]) if expecting_operand else ""
     else:
         hint = "; put names that are not identifiers in double quotes"
     if opened is not None and "\n" in text[opened:position]:
         hint += f"; the '(' at position {opened} is not closed"
     expected = "a formula" if expecting_operand else "an operator, ')' or the end"
     return FormulaSyntaxError(f"unexpected {character!r}, expected {expected}{hint}", text, position)
+
+
+def _named(before: str) -> str:
+    """What to say where a formula is missing after an operator that may be meant as a name."""
+    word = re.search(rf"(?<!{_WORD})[FGXURVWM]\s*$", before)
+    return f'; a proposition of this name stands in double quotes: "{word[0].strip()}"' if word else ""
 
 
 def told_of_names(text: str) -> list[str]:

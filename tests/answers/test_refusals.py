@@ -15,9 +15,9 @@ CASES = yaml.safe_load(Path(__file__).with_name("refusals.yaml").read_text(encod
 HEADER = "$scope module t $end\n$var wire 1 ! a $end\n$upscope $end\n$enddefinitions $end\n"
 
 
-def read_trace(folder, name, content):
+def read_trace(folder, name, content, clock=None):
     (folder / name).write_text(content.replace("HEADER\n", HEADER))
-    return read_recording(folder / name, ("a",))
+    return read_recording(folder / name, ("a",), clock)
 
 
 READERS = {

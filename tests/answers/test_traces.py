@@ -86,10 +86,13 @@ def test_propositions_are_found_by_the_end_of_their_names_if_only_one_ends_so():
         names.key("irq", "t")
     with pytest.raises(TraceFileError, match=r"no signal is called y, and it has 'a.irq, b.irq, b.x'; write its full"):
         names.key("y", "t")
-    names = Names(["iqr"])
-    names.show("top.irq")
-    with pytest.raises(TraceFileError, match=r"no signal is called iqr, and it has 'top.irq'; did you mean irq\?"):
-        names.key("iqr", "t")
+    for symbol in ("iqr", "t.a", "a[7:4]", "t.a[7:4]", "a[9]"):
+        names = Names([symbol])
+        names.show("top.irq")
+        names.show("t.a[7:4]")
+        remedy = r"'top.irq, t.a\[7:4\]'; " + (r"did you mean irq\?" if symbol == "iqr" else r'.* is called "t.a\[4\]"')
+        with pytest.raises(TraceFileError, match=remedy):
+            names.key(symbol, "t")
 
 
 def values(path, *symbols, clock=None):

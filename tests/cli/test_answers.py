@@ -138,6 +138,12 @@ def test_a_refused_question_is_an_object_for_recordings_too(symbinv):
     assert told.code == 2 and "expected ')'" in json.loads(told.out)["error"]
 
 
+def test_a_recording_of_another_kind_and_one_before_its_formula_are_told(symbinv, tmp_path):
+    (tmp_path / "run.tsv").write_text("a\n1\n")
+    assert "run.tsv: unknown kind of trace; its name ends in .csv" in symbinv("verify", "F a", tmp_path / "run.tsv").err
+    assert "run.vcd: a trace stands after its formula" in symbinv("verify", "run.vcd", "F a", "--clock", "clk").err
+
+
 def test_a_finite_trace_is_shown_without_what_comes_after_it(solve):
     assert solve("--finite", "F a & X[!] b").out == "F a & X[!] b\n  witness  a; b, and ends\n  verdict  correct\n"
 
