@@ -199,7 +199,7 @@ def parse_infix(text: str) -> Formula:
                     expecting_operand = True
                 operators.append((operator, start))
     if expecting_operand:
-        raise FormulaSyntaxError(f"expected a formula, the text ends here{_named(text)}", text, len(text))
+        raise FormulaSyntaxError("expected a formula, the text ends here", text, len(text))
     _reduce(operands, operators, 0, text)
     if operators:
         raise FormulaSyntaxError(f"expected ')' for the '(' at position {operators[-1][1]}", text, len(text))
