@@ -162,7 +162,7 @@ def _rows_of_data_set(source: str, config: str | None) -> dict[str, Iterator[tup
 
     if Path(source).is_dir():
         require_plain(Path(source))
-    elif not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", source):
+    elif kind_of(Path(source)) in SUFFIXES or not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", source):
         raise PairsFormatError(f"{source}: no such file; name one of {', '.join(SUFFIXES)}, a folder or OWNER/NAME")
     try:
         with quiet():

@@ -195,7 +195,7 @@ LINE = '{"question": "a+b", "answer": "b"}'
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("no.jsonl", None, {}, r"no.jsonl: no such file; name one of .jsonl, .json, .csv, .tsv, .parquet, a folder or"),
+        ("no/a.jsonl", None, {}, r"no/a.jsonl: no such file; name one of .jsonl, .json, .csv, .tsv, .parquet, a fol"),
         ("a.txt", "a", {}, r"a.txt: its format is told by the end of its name; use one of .jsonl"),
         ("a.jsonl", "", {}, "a.jsonl: holds no rows"),
         ("a.jsonl", LINE + "\n{", {}, r"a.jsonl, line 2: '\{' is no JSON \(Expecting prop.*one object on each"),
@@ -228,7 +228,7 @@ LINE = '{"question": "a+b", "answer": "b"}'
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_one_sentence(tmp_path, name, content, options, message):
-    path = tmp_path / name
+    path = name if content is None else tmp_path / name
     if content is not None:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(PairsFormatError, match=message) as error:
