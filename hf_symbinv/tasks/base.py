@@ -351,7 +351,7 @@ class SymbolTask(ABC):
             "base_vocab_size": len(self.base_tokens),
             "token_arity": self.token_arity_by_id() or None,
             "encoder_positions": "tree" if self.token_arity else "rope",
-            "scale_embedding": not self.token_arity,
+            "scale_embedding": not self.token_arity,  # the factor would outweigh positions of trees
             "grammar": self.grammar and dict(self.grammar),
         }
         # The other embeddings have a row for every name and write any.
