@@ -13,10 +13,11 @@ import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import Any
 
+NO_READER = 141  # the exit code of a program that SIGPIPE ends
 # Characters of a sentence, at most: our choice, some screens.
 LONGEST = 2_000
 # Files of users whose code the package runs, as tracebacks name them; who loads one adds it.
@@ -172,9 +173,13 @@ class OptionsParser(argparse.ArgumentParser):
 
 @contextmanager
 def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
-    """Ends a program with one sentence: with exit code 2 where `explain` has it, with 130 if it is interrupted."""
+    """Ends a program with a sentence and 2 where `explain` has one, with 130 if interrupted, or without a reader."""
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+        parser.exit(NO_READER)
     except KeyboardInterrupt as stop:
         from tqdm import tqdm  # on a line of its own, where a progress bar has been drawn
 
@@ -185,6 +190,12 @@ def refusals(parser: argparse.ArgumentParser) -> Iterator[None]:
         if message is None:
             raise
         parser.error(message)
+
+
+def drop_output() -> None:
+    """Send what is still to be written to nowhere, or Python complains about it again at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

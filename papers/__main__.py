@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 DONE, UNUSABLE, UNFINISHED = 0, 2, 3
+LISTED = "choose from those that `python -m papers --list` prints"
 
 DESCRIPTION = """\
 Make a table of the papers again: data are generated, models trained, measured,
@@ -140,10 +141,10 @@ def check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None
     from papers.catalogue import TABLES, scales_of
 
     if not options.tables:
-        command.error(f"no TABLE: give some of {', '.join(TABLES)}")
+        command.error(f"no TABLE: {LISTED}")
     for name in options.tables:
         if name not in TABLES:
-            command.error(f"table {name!r}: unknown; {hint(name)}use some of {', '.join(TABLES)}")
+            command.error(f"table {name!r}: unknown; {hint(name.lower())}{LISTED}")
         scales = scales_of(TABLES[name])
         if options.scale not in scales:
             command.error(f"table {name!r}: has no scale {options.scale}; use one of {', '.join(scales)}")
@@ -165,10 +166,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = command.parse_args(arguments)
     if options.list:
         width = max(map(len, TABLES))
-        for name, table in TABLES.items():
-            print(f"{name.ljust(width)} {minutes(name):>3} {table.title} ({table.source})")
-        print("The numbers are the minutes that a core took for all seeds of the published table, at scale cpu.")
-        print("A command that is interrupted goes on when it is repeated.")
+        with refusals(command):
+            for name, table in TABLES.items():
+                print(f"{name.ljust(width)} {minutes(name):>3} {table.title} ({table.source})")
+            print("The numbers are the minutes that a core took for all seeds of the published table, at scale cpu.")
+            print("A command that is interrupted goes on when it is repeated.")
         return DONE
     check(command, options)
     if not sys.stderr.isatty():
@@ -183,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make(options: argparse.Namespace) -> int:
     """Makes the tables that `options` ask for and prints them; the exit code."""
-    from papers.catalogue import find, load_scale
+    from papers.catalogue import TABLES, find, load_scale
     from papers.harness.reproduction import reproduce
     from papers.harness.workspace import Workspace
 
@@ -198,7 +200,11 @@ def make(options: argparse.Namespace) -> int:
         with contextlib.redirect_stdout(sys.stderr):  # where Trainer prints its log
             result = reproduce(place, find(name), seeds)
         print(json.dumps(result.to_dict()) if options.json else result.markdown(), flush=True)
-        place.say(f"table {name}: also in {place.folder / 'tables' / f'{name}.md'} and {name}.json")
+        written = (place.folder / "tables").glob(f"{name}*.png")
+        pictures = sorted(one.name for one in written if max(filter(one.name.startswith, TABLES), key=len) == name)
+        place.say(
+            f"table {name}: also in {place.folder / 'tables' / f'{name}.md'}, {', '.join((f'{name}.json', *pictures))}"
+        )
         if result.missing:
             place.say(f"table {name}: is not complete; repeat the command to go on")
             code = UNFINISHED
@@ -222,4 +228,8 @@ def missing_package() -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # while torch and the tables are imported, which takes many seconds on a busy machine
+        print("python -m papers: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from hf_symbinv import __version__
+from hf_symbinv.errors import NO_READER, drop_output, exits_refused, explain, nearest
 
 COMMANDS = {
     "solve": "answer questions, such as formulas, and check or prove the answers",
@@ -29,7 +30,7 @@ COMMANDS = {
     "convert": "make a model with streams of a vanilla one, or read an earlier release",
     "push": "bring a model, data or a Space to the Hub",
 }
-DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED, NO_READER = 0, 1, 2, 3, 130, 141
+DONE, NOT_VERIFIED, BAD_INPUT, UNFINISHED, INTERRUPTED = 0, 1, 2, 3, 130
 
 EXAMPLE = """\
 $ symbinv solve "G(request -> F grant)"
@@ -62,8 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser().print_help(sys.stderr)
         return BAD_INPUT
     if arguments[0] not in COMMANDS:
-        from hf_symbinv.errors import nearest
-
         if near := nearest(arguments[0], COMMANDS):
             parser().error(f"{arguments[0]!r}: no command; did you mean {near}?")
         parser().parse_args(arguments)
@@ -74,8 +73,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    from hf_symbinv.errors import exits_refused
-
     try:
         with exits_refused():
             code: int = importlib.import_module(f"{__name__}.{name}").main(arguments[1:])
@@ -84,13 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         return _fail(name, str(stop) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
-        _drop_output()
+        drop_output()
         return NO_READER
     except Exception as error:
-        from hf_symbinv.errors import explain
-
-        message = explain(error)
-        if message is None:
+        if (message := explain(error)) is None:
             raise
         return _fail(name, message, BAD_INPUT)
 
@@ -99,16 +93,10 @@ def _fail(name: str, message: str, code: int) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        _drop_output()
+        drop_output()
     line = f"symbinv {name}: {message}"
     if (bars := sys.modules.get("tqdm")) is None:
         print(line, file=sys.stderr)
     else:  # on a line of its own, where a progress bar has been drawn
         bars.tqdm.write(line, file=sys.stderr)
     return code
-
-
-def _drop_output() -> None:
-    """Send what is still to be written to nowhere, or Python complains about it again at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

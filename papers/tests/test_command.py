@@ -46,16 +46,17 @@ def test_the_page_on_reproducing_has_the_list(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no TABLE: give some of sit-1, sit-2, "),
-        (["sit-5"], "table 'sit-5': unknown; use some of sit-1, sit-2, "),
-        (["sit-1", "ite-4"], "table 'ite-4': unknown; use some of "),
+        ([], "no TABLE: choose from those that `python -m papers --list` prints"),
+        (["sit-5"], "table 'sit-5': unknown; choose from "),
+        (["sit-1", "ite-4"], "table 'ite-4': unknown; choose from "),
         (["sit-1", "--scale", "huge"], "argument --scale: invalid choice: 'huge'"),
         (["sit-1", "--scale", "gpu"], "table 'sit-1': has no scale gpu; use one of smoke, cpu, paper"),
         (["sit-1", "--seeds", "0"], "--seeds 0: must be an integer of at least 1"),
-        (["ite-5"], "table 'ite-5': unknown; Table 5 is in ite-copy; use some of "),
-        (["sit1"], "table 'sit1': unknown; Table 1 is in sit-1; use some of "),
-        (["table-7"], "table 'table-7': unknown; Table 7 is in sit-1; use some of "),
-        (["sit-heatmaps"], "table 'sit-heatmaps': unknown; did you mean sit-heatmap? use some of "),
+        (["ite-5"], "table 'ite-5': unknown; Table 5 is in ite-copy; choose from "),
+        (["sit1"], "table 'sit1': unknown; Table 1 is in sit-1; choose from "),
+        (["SIT-1"], "table 'SIT-1': unknown; Table 1 is in sit-1; choose from "),
+        (["table-7"], "table 'table-7': unknown; Table 7 is in sit-1; choose from "),
+        (["sit-heatmaps"], "table 'sit-heatmaps': unknown; did you mean sit-heatmap? choose from "),
         (["sit-1", "--seeds", "0,1,2"], "argument --seeds: '0,1,2': must be a number of trainings, such as 3"),
         (["sit-1", "--max-minutes", "nan"], "--max-minutes nan: must be a positive number of minutes"),
         (["sit-1", "--max-minutes", "inf"], "--max-minutes inf: must be a positive number of minutes"),
@@ -89,6 +90,20 @@ def test_an_interrupted_table_ends_in_one_sentence(tmp_path, capsys, monkeypatch
         papers(["sit-topn", "--output", str(tmp_path)])
     said = "python -m papers: interrupted; the same command goes on from step 2\n"
     assert (stopped.value.code, capsys.readouterr().err) == (130, said)
+
+
+def test_a_list_of_which_nobody_reads_the_end_ends_without_a_word():
+    with subprocess.Popen(
+        [sys.executable, "-m", "papers", "--list"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 141)
+
+
+def test_an_interrupt_before_everything_is_imported_ends_in_one_sentence(tmp_path):
+    (tmp_path / "torch.py").write_text("raise KeyboardInterrupt")
+    result = run("-m", "papers", "sit-1", PYTHONPATH=str(tmp_path))
+    assert (result.returncode, result.stderr) == (130, "python -m papers: interrupted\n")
 
 
 @pytest.mark.slow

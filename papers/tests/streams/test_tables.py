@@ -144,7 +144,8 @@ class TestSmoke:
         assert papers(["sit-4", "--scale", "smoke", "--output", str(folder)]) == DONE
         assert {path: path.stat().st_mtime_ns for path in before} == before
         also, others = capsys.readouterr().err.splitlines()
-        assert also == f"table sit-4: also in {folder / 'smoke/tables/sit-4.md'} and sit-4.json"
+        made = "sit-4.json, sit-4-ltl.png, sit-4-prop.png"
+        assert also == f"table sit-4: also in {folder / 'smoke/tables/sit-4.md'}, {made}"
         assert others.endswith("; papers/results/sit-4-cpu.md has others")
 
     def test_streams_have_alpha_covariance_1_whatever_they_have_learned(self, folder):
