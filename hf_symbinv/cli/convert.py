@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from hf_symbinv.cli import DONE
-from hf_symbinv.cli.arguments import command_parser
+from hf_symbinv.cli.arguments import add_task, command_parser
 from hf_symbinv.cli.models import load_quietly
 from hf_symbinv.errors import UserError
 from hf_symbinv.files import path_here
+from hf_symbinv.tasks import load_task
 from hf_symbinv.tasks.base import symbol_names
 
 DESCRIPTION = """\
@@ -33,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     command = command_parser("convert", DESCRIPTION, EXAMPLE)
     command.add_argument("source", metavar="SOURCE", help="folder, bundled name or name on the Hub")
     command.add_argument("--output", type=path_here, required=True, metavar="FOLDER", help="a new folder")
+    add_task(command, "found by its tokens")
     command.add_argument(
         "--aggregated", action="store_true", help="add EA blocks, without an effect before they are trained"
     )
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     from hf_symbinv.training.conversion import ConversionError, save_converted
 
     try:
-        model, tokenizer, how = _to_streams(options.source, options.aggregated)
+        model, tokenizer, how = _to_streams(options.source, options.task, options.aggregated)
     except ConversionError as error:
         raise UserError(f"{options.source}: {error}") from error
     save_converted(model, tokenizer, options.output, source=options.source, how=how)
@@ -57,10 +59,10 @@ def main(arguments: Sequence[str]) -> int:
     return DONE
 
 
-def _to_streams(source: str, aggregated: bool) -> tuple[Any, Any, str]:
+def _to_streams(source: str, task: str | None, aggregated: bool) -> tuple[Any, Any, str]:
     from hf_symbinv.training.conversion import to_streams
 
-    checkpoint = load_quietly(source, "cpu")
+    checkpoint = load_quietly(source, "cpu", load_task(task) if task else None)
     names = checkpoint.tokenizer.fixed_names or symbol_names(checkpoint.model.config.num_symbols)
     if len(names) < 2:
         raise UserError(f"{source}: has a row for one symbol only; streams are made of two rows")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -234,8 +236,9 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
     """
     base_tokens = tuple(getattr(tokenizer, "base_tokens", ()))
     if task is None:
+        settings = {**getattr(tokenizer, "init_kwargs", {}), "base_tokens": base_tokens}
         try:
-            task = task_of_tokenizer({**getattr(tokenizer, "init_kwargs", {}), "base_tokens": base_tokens})
+            task = task_of_tokenizer(settings, _trained_for(name))
         except TaskError as error:
             raise CheckpointError(f"{name}: {error}, or use a checkpoint of another task") from error
     if base_tokens != task.base_tokens or model.config.base_vocab_size != len(task.base_tokens):
@@ -247,6 +250,16 @@ def checked_task(name: str, tokenizer: Any, model: Any, task: SymbolTask | None)
     if names is not None and tokenizer.fixed_names is None:
         tokenizer.fix_names(names or symbol_names(model.config.num_symbols))
     return task
+
+
+def _trained_for(name: str) -> Any:
+    """The task that the recipe of a trained model names; None if it has none that can be read."""
+    from transformers.utils import cached_file
+
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if Path(name).is_dir() or HUB_NAME.fullmatch(name):
+            return json.loads(Path(cached_file(name, "recipe.json")).read_bytes())["recipe"]["task"]
+    return None
 
 
 def _folder(name: str) -> Path | None:

@@ -68,10 +68,10 @@ class SymbolIds:
         ids = []
         for word in words:
             found = tokenizer(word, add_special_tokens=False)["input_ids"]
-            if len(found) != 1:
+            if len(found) != 1 or (found[0] == tokenizer.unk_token_id and word != tokenizer.unk_token):
                 raise ValueError(
-                    f"{word!r} is {len(found)} tokens, {tokenizer.convert_ids_to_tokens(found)}; a symbol must be one: "
-                    "choose other words, or add this one with tokenizer.add_tokens"
+                    f"{word!r} is {len(found)} tokens, {tokenizer.convert_ids_to_tokens(found)}; a symbol must be one "
+                    "of its own: choose other words, or add this one with tokenizer.add_tokens"
                 )
             ids.append(found[0])
         return cls(torch.tensor(ids).unsqueeze(1))
@@ -262,7 +262,14 @@ def _symbols_of(model: Any, symbols: SymbolIds | Sequence[int] | None, inputs: M
     if symbols is None:
         largest = max(int(inputs[name].max()) for name in _ID_ARGUMENTS if inputs.get(name) is not None)
         return SymbolIds.of_model(model, largest)
-    return symbols if isinstance(symbols, SymbolIds) else SymbolIds(torch.tensor(list(symbols)).unsqueeze(1))
+    if isinstance(symbols, SymbolIds):
+        return symbols
+    try:
+        ids = torch.tensor(list(symbols))
+    except (TypeError, ValueError):
+        remedy = "give a list of them, or SymbolIds.of_words(tokenizer, words)"
+        raise ValueError(f"symbols={in_short(symbols)}: symbols are token ids; {remedy}") from None
+    return SymbolIds(ids.unsqueeze(1))
 
 
 def _has_id_logits(model: Any) -> bool:

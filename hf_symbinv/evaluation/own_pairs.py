@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ def _measured(folder: Path, source: str, rows: int, counts: dict[str, Any]) -> d
             split="test",
             trained_on=training_classes(task, source) if has_twins else frozenset(),
             alpha_covariance_questions=RENAMED_QUESTIONS,
+            progress=sys.stderr.isatty(),
             num_beams=generation.num_beams,
             max_new_tokens=generation.max_new_tokens,
         ).to_dict()

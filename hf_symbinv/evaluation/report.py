@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hf_symbinv.datasets_scripts.progress import progress_of
 from hf_symbinv.errors import UserError
 from hf_symbinv.evaluation.answers import (
     MAX_STREAM_TOKENS,
@@ -302,7 +303,7 @@ def evaluate_checkpoint(
         measured = alpha_covariance(
             checkpoint, first_of_each(questions, alpha_covariance_questions),
             alphabet=all_symbols(checkpoint.task, questions) if alphabet is None else alphabet,
-            renamings=renamings, every_renaming=every_renaming, **generation,
+            renamings=renamings, every_renaming=every_renaming, progress=progress, **generation,
         )  # fmt: skip
         measured |= {
             "per_symbols": alpha_covariance_questions,
@@ -442,6 +443,7 @@ def alpha_covariance(
     renamings: int | None = DEFAULT_LIMIT,
     seed: int = 0,
     every_renaming: bool = False,
+    progress: bool = False,
     **generation: Any,
 ) -> dict[str, Any]:
     """Alpha-covariance of a checkpoint's answers, over all questions and for each number of symbols.
@@ -455,6 +457,7 @@ def alpha_covariance(
         alphabet: Names that symbols may get, at least as many as a question has symbols.
         renamings: All renamings of a question if there are at most so many, else so many drawn by `seed`; None for all.
         every_renaming: Decode all renamings, also where the model cannot tell them apart.
+        progress: Show a bar on stderr where renamings are decoded.
         generation: Arguments of `generate`.
 
     Returns:
@@ -473,19 +476,22 @@ def alpha_covariance(
 
     task, prompts = checkpoint.task, [question.prompt for question in questions]
     taken = {*alphabet, *all_symbols(task, questions)}
+    once = _answers_once(checkpoint, every_renaming)
+    bar = progress_of("renamed questions", sum(q.symbols > 0 for q in questions), show=progress and not once)
 
     def decode(inputs: list[str]) -> list[str]:
         answers = generate_answers(checkpoint.model, checkpoint.tokenizer, inputs, batch_size=batch_size, **generation)
+        bar.update()
         # New symbols get names that no renaming has: those that a model chose depend on the names of the others.
         return [task.with_new_names(text, answer[0], taken) for text, answer in zip(inputs, answers, strict=True)]
 
-    once = _answers_once(checkpoint, every_renaming)
     own = None if "prefix" in task.notations else Words(task.words, task.write)
-    measured = measure_alpha_covariance(
-        once_for_all_renamings(decode, prompts, task.base_tokens, own) if once else decode,
-        prompts,
-        alphabet=alphabet, limit=renamings, seed=seed, base_tokens=task.base_tokens, notation=own or "prefix",
-    )  # fmt: skip
+    with bar:
+        measured = measure_alpha_covariance(
+            once_for_all_renamings(decode, prompts, task.base_tokens, own) if once else decode,
+            prompts,
+            alphabet=alphabet, limit=renamings, seed=seed, base_tokens=task.base_tokens, notation=own or "prefix",
+        )  # fmt: skip
     values: dict[int, list[float]] = {}
     for question, value in zip(questions, measured["per_example"], strict=True):
         if value is not None:

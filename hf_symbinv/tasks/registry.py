@@ -217,10 +217,17 @@ def task_of(base_tokens: Sequence[str]) -> SymbolTask:
     raise TaskError(f"base tokens {' '.join(tokens)}: no task has these; name the file that defines it")
 
 
-def task_of_tokenizer(settings: Mapping[str, Any]) -> SymbolTask:
-    """The task of a tokenizer, from its arguments as `tokenizer_config.json` has them; TaskError if there is none."""
+def task_of_tokenizer(settings: Mapping[str, Any], trained_for: Any = None) -> SymbolTask:
+    """The task of a tokenizer, from its arguments as `tokenizer_config.json` has them; TaskError if there is none.
+
+    A recipe that names a file as its task, in `trained_for`, means no task of the package with the same base tokens.
+    """
     is_rule = settings.get("symbol_pattern") is not None
-    return PairsTask.of_tokenizer(settings) if is_rule else task_of(settings["base_tokens"])
+    task = PairsTask.of_tokenizer(settings) if is_rule else task_of(settings["base_tokens"])
+    if task in TASKS.values() and isinstance(trained_for, str) and _FILE.fullmatch(trained_for):
+        rule = f"its recipe is for the task of {trained_for}, and task {task.name} has the same base tokens"
+        raise TaskError(f"{rule}; say with --task, or symbol_task= of a pipeline, which of them it is")
+    return task
 
 
 def _imported(path: Path, name: str) -> ModuleType:

@@ -241,8 +241,8 @@ class Run:
         changed = dict(_differences(there["recipe"], self.recipe))
         longer = {key for key in LENGTHS if key in changed and is_kind([*changed[key]], list[float])}
         longer = {key for key in longer if changed[key][1] > changed[key][0]}
-        if changed.keys() - longer:
-            shorter = changed.keys() & set(LENGTHS) - longer
+        if changed := {key: values for key, values in changed.items() if key not in longer}:
+            shorter = changed.keys() & set(LENGTHS)
             rule = f" A run can be made longer, not shorter: raise {' and '.join(sorted(shorter))}." if shorter else ""
             raise OtherRunError(
                 f"{self.folder}: holds another run: {_listed(changed)}. Give the values that are there, choose another "

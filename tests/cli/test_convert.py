@@ -25,9 +25,7 @@ def baseline(tmp_path_factory):
 def test_a_baseline_gets_streams(symbinv, baseline, tmp_path):
     output = tmp_path / "converted"
     result = symbinv("convert", baseline, "--output", output)
-    parameters = (
-        sum(tensor.numel() for tensor in load_file(output / "model.safetensors").values()) - 1
-    )  # AdaCos's scale
+    parameters = sum(tensor.numel() for tensor in load_file(output / "model.safetensors").values()) - 1  # AdaCos
     assert (result.code, result.out) == (0, f"{output}: streams, EP DP CP, {parameters:,} parameters\n")
     assert f"made of {baseline.name}." in (output / "README.md").read_text()
     assert json.loads((output / "config.json").read_text())["symbol_embedding"] == "streams"
@@ -50,9 +48,12 @@ def test_a_conversion_that_is_stopped_leaves_no_folder(symbinv, baseline, tmp_pa
     assert not any(tmp_path.iterdir())
 
 
-def test_a_checkpoint_of_ours_on_the_hub_is_converted_too(symbinv, baseline, hub, tmp_path):
-    hub.put("model", "alice/baseline", {path.name: path.read_bytes() for path in baseline.iterdir()})
-    result = symbinv("convert", "alice/baseline", "--output", tmp_path / "new")
+def test_a_checkpoint_of_ours_on_the_hub_is_converted_too_if_its_task_is_sure(symbinv, baseline, hub, tmp_path):
+    asked = {"recipe.json": b'{"recipe": {"task": "own.py"}}'}
+    hub.put("model", "alice/baseline", asked | {path.name: path.read_bytes() for path in baseline.iterdir()})
+    options = ("convert", "alice/baseline", "--output", tmp_path / "new")
+    assert "task ltl has the same base tokens; say with --task" in symbinv(*options).err
+    result = symbinv(*options, "--task", "ltl")
     assert (result.code, result.out.split(",")[0]) == (0, f"{tmp_path / 'new'}: streams"), result.err
 
 

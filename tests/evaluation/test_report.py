@@ -247,13 +247,16 @@ def test_the_training_box_of_a_grid_is_that_of_the_data_that_the_run_used(make_c
     assert training_box(load_checkpoint("ltl-small", "cpu")) == (5, 25)
 
 
-def test_answering_each_question_once_gives_what_answering_all_its_renamings_gives(whole):
+def test_answering_each_question_once_gives_what_answering_all_its_renamings_gives(whole, capfd):
     checkpoint = load_checkpoint(str(whole), "cpu")
     questions = [read_question(LTL, text) for text in ("&ab", "UcXa", "|&abUac", "X1")]
     once, every = (
-        alpha_covariance(checkpoint, questions, alphabet="abcd", every_renaming=every, num_beams=2, max_new_tokens=10)
+        alpha_covariance(
+            checkpoint, questions, alphabet="abcd", every_renaming=every, progress=True, num_beams=2, max_new_tokens=10
+        )
         for every in (False, True)
     )
+    assert "3/3 [" in capfd.readouterr().err
     assert once == every
     assert once["predictions"] == 12 + 12 + 24
 

@@ -226,6 +226,8 @@ def test_a_shorter_run_is_refused_and_told_that_longer_ones_are_not(fitted, rows
         f"{fitted}: holds another run: trainer.max_steps is 4 there and 2 now. Give the values that are there, "
         "choose another folder, or remove this one. A run can be made longer, not shorter: raise trainer.max_steps."
     )
+    with pytest.raises(OtherRunError, match=r"another run: trainer.learning_rate is [^;]* now. Give the values"):
+        fit(small_model(), fitted, {**ARGUMENTS, "max_steps": 8, "learning_rate": 1.0}, train_dataset=rows)
 
 
 def test_a_finished_run_whose_weights_are_damaged_gets_them_again(fitted, rows):

@@ -166,11 +166,12 @@ def repository_of(data: str) -> tuple[str, str | None]:
 
 def _find_task(folder: Path, record: Mapping[str, Any]) -> SymbolTask | None:
     """The task with the tokenizer's base tokens; None if there is none, and no file here from which it could be."""
+    recipe = record.get("recipe")
+    named = recipe.get("task") if isinstance(recipe, Mapping) else None
     try:
-        return task_of_tokenizer({"base_tokens": (), **read_recorded(folder / TOKENIZER, Tokenizer)})
+        return task_of_tokenizer({"base_tokens": (), **read_recorded(folder / TOKENIZER, Tokenizer)}, named)
     except TaskError:
-        recipe = record.get("recipe")
-        file = task_file(recipe.get("task")) if isinstance(recipe, Mapping) else None
+        file = task_file(named)
         if file is None:
             return None
         raise CardError(

@@ -30,7 +30,7 @@ def _environment() -> Any:
     environment.filters["unwrap"] = lambda text: " ".join(text.split())  # of a paragraph that a template wraps
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
     environment.filters["public"] = public
-    environment.filters["shown"] = lambda value: " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    environment.filters["shown"] = lambda of: " ".join(map(str, of or ["none"])) if isinstance(of, list) else str(of)
     environment.filters["percent"] = lambda share: f"{100 * share:.1f} %"
     environment.filters["interval"] = lambda ends: "{:.1f} – {:.1f} %".format(*(100 * end for end in ends))
     return environment

@@ -68,17 +68,14 @@ def with_data(**changes):
     splits = {"train": {"rows": 400, "symbols": [0, 3], "size": [1, 12], "sha256": "ab" * 32}}
     splits["test"] = {"rows": 50, "symbols": [1, 3], "size": [2, 11], "sha256": "cd" * 32}
     recipe = {**RECORD["recipe"], "data": {"num_symbols": 5, "rows": 500_000, "max_size": 25}}
-    data = {
-        "source": "/home/somebody/data/three",
-        "builder": {"num_symbols": 3, "text": "/home/somebody/f.txt"},
-        "splits": splits,
-    }
+    builder = {"num_symbols": 3, "text": "/home/somebody/f.txt", "base_words": []}
+    data = {"source": "/home/somebody/data/three", "builder": builder, "splits": splits}
     return {**RECORD, "recipe": recipe, "data": {**data, **changes}}
 
 
 def test_the_data_of_training_are_those_that_the_run_used_and_not_those_of_the_recipe(tiny):
     told = sections(model_card(replace(read_facts(tiny), record=with_data())))["Training"]
-    assert "The model was trained on three. The data were made with these options: num_symbols 3, text f.txt." in told
+    assert "on three. The data were made with these options: num_symbols 3, text f.txt, base_words none." in told
     train, test = f"| train | 400 | 0 – 3 | 1 – 12 | `{'ab' * 32}` |", f"| test | 50 | 1 – 3 | 2 – 11 | `{'cd' * 32}` |"
     assert f"\n{train}\n{test}\n" in told
     assert not re.search(r"500,?000|symbols 5|size 25|0 – 5|drawn at random", told) and "somebody" not in told
@@ -237,6 +234,10 @@ def test_a_users_own_task_has_its_file_in_the_snippet(tmp_path):
     (folder / "run.json").write_text(json.dumps({"recipe": {"task": "examples/graph_colouring.py"}}))
     program, _ = programs(model_card(read_facts(folder)))
     assert 'pipeline("symbol-task", model="graphs", symbol_task="graph_colouring.py")' in program
+    load_task("copy").tokenizer().save_pretrained(folder)  # with the base tokens of every task without any of its own
+    (folder / "run.json").write_text(json.dumps({"recipe": {"task": str(ROOT / "examples" / "graph_colouring.py")}}))
+    with pytest.raises(CardError, match="name it: --task "):
+        read_facts(folder)
 
 
 @pytest.mark.parametrize(
