@@ -89,20 +89,18 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command; its exit code."""
     command = parser()
     options = command.parse_args(arguments)
-    if len(options.pair) == 2 and kind_of(options.pair[0]) in (TABLE, WAVEFORM):
+    one_trace = len(options.pair) == 2 and options.task in (None, DEFAULT_TASK)  # other tasks have none
+    kinds = [kind_of(text) for text in options.pair]
+    if one_trace and kinds[0] in (TABLE, WAVEFORM):
         command.error(f"{options.pair[0]}: a trace stands after its formula; exchange the two")
-    recorded = len(options.pair) == 2 and (
-        kind_of(options.pair[1]) in (TABLE, WAVEFORM)
-        or (options.task in (None, DEFAULT_TASK) and is_file(options.pair[1]))  # of another kind, which is refused
-    )
+    recorded = one_trace and (kinds[1] in (TABLE, WAVEFORM) or is_file(options.pair[1]))  # refused if of neither kind
     if options.clock and not recorded:
         command.error("--clock: only with a recorded trace, a TRACE.vcd")
-    if options.finite and len(options.pair) != 2:
-        command.error("--finite: only with one formula and one trace")
-    ends = len(options.pair) == 2 and options.pair[1].endswith(ENDS)
-    of_file = len(options.pair) == 2 and kind_of(options.pair[0]) in (SPECIFICATION, FINITE, SYNTHESIS)
-    is_certificate = len(options.pair) == 1 and kind_of(options.pair[0]) == ".json"
-    if recorded or of_file or ends or is_certificate or options.finite:
+    if options.finite and not one_trace:
+        command.error("--finite: only with one formula of LTL and one trace")
+    of_file = one_trace and kinds[0] in (SPECIFICATION, FINITE, SYNTHESIS)
+    ends = one_trace and options.pair[1].endswith(ENDS)
+    if recorded or of_file or ends or options.finite or kinds == [".json"]:
         from hf_symbinv.cli.evidence import verify_evidence
 
         return verify_evidence(options)
